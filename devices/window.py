@@ -1,0 +1,72 @@
+"""What a monitor saw between two moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edgebench.devices.reading import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Resident memory of the process tree at one moment; None where a part can't be read."""
+
+    t_ns: int
+    rss_bytes: int | None
+    anon_bytes: int | None
+    file_bytes: int | None
+    shared_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyPoint:
+    """The energy meter's counter at one moment."""
+
+    t_ns: int
+    joules: float
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What was seen from `begin_ns` to `end_ns`.
+
+    All times are of the monitor's clock. ``time.perf_counter_ns`` is the same clock in all
+    processes of one machine.
+
+    Attributes:
+        samples: memory, the edges included; shorter where the process ended early.
+        peak_rss: bytes.
+        peak_anon: bytes that no file backs, in the sample with the greatest RSS.
+        peak_file: bytes that files back, in the same sample.
+        peak_shared: bytes of shared memory, in the same sample.
+        pss: proportional set size in bytes, at the end.
+        cpu_time: seconds of user and system time.
+        minor_faults: page faults served from memory.
+        major_faults: page faults that read a file.
+        voluntary_switches: context switches because a thread waited.
+        involuntary_switches: context switches because a thread had to give way.
+        clock: Hz, the mean over samples and over the CPUs that the process may use.
+        temperature: the highest, in degrees Celsius.
+        energy: the first meter's counter, the edges included.
+        energy_reason: why `energy` is empty or stops early; None where it is whole.
+    """
+
+    begin_ns: int
+    end_ns: int
+    samples: tuple[Sample, ...]
+    peak_rss: Reading
+    peak_anon: Reading
+    peak_file: Reading
+    peak_shared: Reading
+    pss: Reading
+    cpu_time: Reading
+    minor_faults: Reading
+    major_faults: Reading
+    voluntary_switches: Reading
+    involuntary_switches: Reading
+    clock: Reading
+    temperature: Reading
+    energy: tuple[EnergyPoint, ...]
+    energy_reason: str | None

@@ -1,0 +1,1 @@
+"""The host side: a scenario goes in, results come out."""

@@ -1,0 +1,483 @@
+"""The run itself: prepare, measure in randomised blocks, keep every trial as it ends."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import secrets
+import time
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+import edgebench
+from edgebench.devices.machine import describe_machine
+from edgebench.devices.power import MeterSearch, find_meters
+from edgebench.harness.errors import ResultError
+from edgebench.harness.measure import Bench, Clock, Task, run_block
+from edgebench.harness.metrics import statistics
+from edgebench.harness.observer import Outlook, Silent, Standing
+from edgebench.harness.prepare import Preparation, Prepared, PreparedVariant
+from edgebench.harness.results.model import (
+    Accounting,
+    MachineRecord,
+    ProtocolRecord,
+    RunRecord,
+    Trial,
+    VariantRecord,
+    WorkloadRecord,
+)
+from edgebench.harness.results.summary import is_settled, summarize
+from edgebench.harness.results.writer import LOGS_FOLDER, RunWriter, cut_half_line
+from edgebench.harness.scenario.expand import expand
+from edgebench.harness.store.sources import parse_source
+from edgebench.harness.store.store import ModelStore
+from edgebench.runners.base import to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from edgebench.harness.observer import Observer
+    from edgebench.harness.prompts import Prompt
+    from edgebench.harness.results.model import Cell, Failure
+    from edgebench.harness.results.run import Run
+    from edgebench.harness.scenario.expand import ExpandedVariant
+    from edgebench.harness.scenario.model import Scenario
+
+MAX_FAILURES = 2
+"""A cell that failed this often without success is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a run is made, apart from its scenario.
+
+    Attributes:
+        folder: the run's folder.
+        base: the folder that relative `path:` sources stand in.
+        scenario_path: the scenario's file, for a run that is resumed later.
+        pythons: interpreters by runner from the user's configuration.
+    """
+
+    folder: Path
+    base: Path
+    quick: bool = False
+    pythons: Mapping[str, str] = field(default_factory=dict)
+    scenario_path: Path | None = None
+    command: Sequence[str] = ()
+    store: ModelStore | None = None
+    monotonic: Callable[[], float] = time.monotonic
+
+
+def new_run_folder(out: Path, name: str) -> Path:
+    """``OUT/SCENARIO/UTC-TIME-SHORT-ID``; two runs at once get two folders."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return out / name / f"{stamp}-{secrets.token_hex(3)}"
+
+
+def execute(
+    scenario: Scenario,
+    settings: Settings,
+    observer: Observer | None = None,
+    *,
+    resumed: Run | None = None,
+) -> RunRecord:
+    """Run a scenario, or go on with one.
+
+    Returns:
+        The run's record, as written to its folder.
+
+    Raises:
+        EdgebenchError: nothing could be run, or results could not be written. What was finished
+            is kept.
+        KeyboardInterrupt: as it came; the record says ``interrupted``.
+    """
+    return _Execution(scenario, settings, observer or Silent(), resumed).run()
+
+
+class _Execution:
+    def __init__(
+        self, scenario: Scenario, settings: Settings, observer: Observer, resumed: Run | None
+    ) -> None:
+        self._scenario = scenario
+        self._settings = settings
+        self._observer = observer
+        self._resumed = resumed
+        self._now = settings.monotonic
+        self._clock = Clock()
+        self._trials: list[Trial] = []
+        self._lasted: dict[str, float] = {}
+        self._begun = self._now()
+        self._prepare_s = 0.0
+        self._measuring_since = 0.0
+        self._stopped_by_budget = False
+        if resumed is not None:
+            cut_half_line(settings.folder)
+        self._writer = RunWriter(settings.folder)
+
+    def run(self) -> RunRecord:
+        variants = expand(self._scenario)
+        record = self._first_record(variants)
+        self._writer.save(record)
+        try:
+            prepared = self._prepare(variants)
+            record = self._prepared_record(record, prepared)
+            self._writer.save(record)
+            self._take_up(record)
+            self._measure(record, prepared)
+            return self._close(record, "finished")
+        except BaseException:
+            self._close(record, "interrupted")
+            raise
+        finally:
+            self._writer.close()
+
+    # Preparing ---------------------------------------------------------------------------------
+
+    def _prepare(self, variants: Sequence[ExpandedVariant]) -> Prepared:
+        source = parse_source(self._scenario.model.source, base=self._settings.base)
+        preparation = Preparation(
+            self._settings.store or ModelStore(),
+            self._settings.folder / LOGS_FOLDER,
+            self._observer,
+            self._settings.pythons,
+        )
+        prepared = preparation.run(self._scenario, variants, source)
+        self._prepare_s = self._now() - self._begun
+        return prepared
+
+    def _first_record(self, variants: Sequence[ExpandedVariant]) -> RunRecord:
+        scenario = self._scenario.model_dump(mode="json")
+        text = json.dumps(scenario, sort_keys=True).encode()
+        measure = self._scenario.measure
+        return RunRecord(
+            id=self._settings.folder.name,
+            scenario_name=self._scenario.name,
+            edgebench_version=edgebench.__version__,
+            created_at=_utc_now(),
+            status="running",
+            quick=self._settings.quick,
+            command=list(self._settings.command),
+            scenario_path=str(self._settings.scenario_path)
+            if self._settings.scenario_path
+            else None,
+            seed=measure.seed,
+            scenario=scenario,
+            scenario_sha256=hashlib.sha256(text).hexdigest(),
+            protocol=ProtocolRecord(
+                warmup_min=measure.warmup.min,
+                warmup_max=measure.warmup.max,
+                warmup_stable_within=measure.warmup.stable_within,
+                min_repetitions=measure.repetitions.min,
+                max_repetitions=measure.repetitions.max,
+                ci_half_width=measure.repetitions.ci_half_width,
+                max_cv=measure.max_cv,
+                per_block=measure.per_block,
+                interleave=measure.interleave,
+                cooldown_s=measure.cooldown_s,
+                time_budget_s=measure.time_budget_s,
+                timeout_s=measure.timeout_s,
+                cold_load=measure.cold_load,
+            ),
+            machine=MachineRecord.model_validate(asdict(describe_machine())),
+            variants=[
+                VariantRecord(
+                    id=variant.id,
+                    runner=variant.runner,
+                    quantization=variant.quantization,
+                    options=dict(variant.options),
+                    python=variant.python,
+                )
+                for variant in variants
+            ],
+            workloads=[
+                WorkloadRecord(
+                    name=workload.name,
+                    description=workload.description or "",
+                    generate_tokens=workload.generate_tokens,
+                    depth=workload.depth,
+                )
+                for workload in self._scenario.workloads
+            ],
+        )
+
+    def _prepared_record(self, record: RunRecord, prepared: Prepared) -> RunRecord:
+        prompts = {prompt.workload: prompt for prompt in prepared.prompts}
+        runners = {
+            item.variant.runner: to_wire(item.description)
+            for item in prepared.variants
+            if item.description is not None
+        }
+        return record.model_copy(
+            update={
+                "runners": runners,
+                "variants": [
+                    _with_artifact(variant, item, prepared.context_tokens)
+                    for variant, item in zip(record.variants, prepared.variants, strict=True)
+                ],
+                "workloads": [
+                    _with_prompt(workload, prompts.get(workload.name))
+                    for workload in record.workloads
+                ],
+            }
+        )
+
+    def _take_up(self, record: RunRecord) -> None:
+        """Take over the trials of an earlier part, if it was the same run."""
+        if self._resumed is None:
+            return
+        old = self._resumed.record
+        changes = [
+            name
+            for name, before, after in (
+                ("the machine", old.machine.fingerprint, record.machine.fingerprint),
+                ("edgebench's version", old.edgebench_version, record.edgebench_version),
+                ("the scenario", old.scenario_sha256, record.scenario_sha256),
+                ("the frameworks or models", _identity(old), _identity(record)),
+            )
+            # A run that was killed while preparing has nothing to differ from.
+            if before != after and self._resumed.trials
+        ]
+        if changes:
+            msg = f"the run can't be resumed: {' and '.join(changes)} changed since it began"
+            raise ResultError(msg, remedy="Start a new run: results of both would not compare.")
+        self._trials = list(self._resumed.trials)
+
+    # Measuring ---------------------------------------------------------------------------------
+
+    def _measure(self, record: RunRecord, prepared: Prepared) -> None:
+        protocol = record.protocol
+        self._measuring_since = self._now()
+        self._record_failures(prepared)
+        ready = [item for item in prepared.variants if item.failure is None]
+        if not ready or not prepared.prompts:
+            return
+        self._observer.planned(
+            Outlook(
+                cells=len(ready) * len(prepared.prompts),
+                min_repetitions=protocol.min_repetitions,
+                max_repetitions=protocol.max_repetitions,
+                time_budget_s=protocol.time_budget_s,
+            )
+        )
+        meters = find_meters()
+        for refusal in meters.refusals:
+            self._observer.note(f"power: {refusal}")
+        groups = [ready] if protocol.interleave else [[item] for item in ready]
+        for position, group in enumerate(groups, start=1):
+            # Variants that run one after the other share the budget evenly.
+            deadline = self._measuring_since + protocol.time_budget_s * position / len(groups)
+            self._measure_group(record, prepared, group, meters, deadline)
+
+    def _measure_group(
+        self,
+        record: RunRecord,
+        prepared: Prepared,
+        group: list[PreparedVariant],
+        meters: MeterSearch,
+        deadline: float,
+    ) -> None:
+        bench = Bench(
+            folder=self._settings.folder,
+            protocol=record.protocol,
+            context_tokens=prepared.context_tokens,
+            meters=meters,
+            record=lambda trial: self._keep(trial, deadline),
+            begins=self._observer.trial,
+            out_of_time=lambda: self._now() >= deadline,
+            clock=self._clock,
+        )
+        names = {item.variant.id for item in group}
+        block = 1 + max((t.block for t in self._trials if t.variant in names), default=-1)
+        first = True
+        while todo := self._todo(record.protocol, prepared.prompts, group):
+            expected = sum(self._lasted.get(item.variant.id, 0.0) for item, _ in todo)
+            if self._now() + (0.0 if first else expected) >= deadline:
+                self._stopped_by_budget = True
+                return
+            order = random.Random(f"{record.seed}-{block}")  # noqa: S311 - a seed, not a secret
+            order.shuffle(todo)
+            for item, tasks in todo:
+                order.shuffle(tasks)
+                if bench.out_of_time():
+                    self._stopped_by_budget = True
+                    return
+                self._one(bench, item, tasks, block)
+            block += 1
+            first = False
+
+    def _one(self, bench: Bench, item: PreparedVariant, tasks: list[Task], block: int) -> None:
+        begun = self._now()
+        self._observer.session(block, item.variant.id)
+        self._pause(bench)
+        run_block(bench, item, tasks, block)
+        self._lasted[item.variant.id] = self._now() - begun
+
+    def _pause(self, bench: Bench) -> None:
+        """Cool down between processes, as long as asked."""
+        if self._trials and bench.protocol.cooldown_s:
+            time.sleep(bench.protocol.cooldown_s)
+            bench.clock.cooldown_s += bench.protocol.cooldown_s
+
+    def _todo(
+        self, protocol: ProtocolRecord, prompts: Sequence[Prompt], group: list[PreparedVariant]
+    ) -> list[tuple[PreparedVariant, list[Task]]]:
+        """What still needs repetitions, and how many of them in the next block."""
+        measured: dict[tuple[str, str], list[Trial]] = defaultdict(list)
+        for trial in self._trials:
+            if trial.workload and trial.phase == "measured" and trial.status == "ok":
+                measured[trial.variant, trial.workload].append(trial)
+        todo = []
+        for item in group:
+            tasks = []
+            for prompt in prompts:
+                cell = (item.variant.id, prompt.workload)
+                if self._is_lost(*cell) or is_settled(measured[cell], protocol):
+                    continue
+                missing = protocol.max_repetitions - len(measured[cell])
+                tasks.append(Task(prompt, min(protocol.per_block, missing)))
+            if tasks:
+                todo.append((item, tasks))
+        return todo
+
+    def _is_lost(self, variant: str, workload: str) -> bool:
+        """Whether a cell failed so often that more tries would only cost time."""
+        failures = 0
+        for trial in self._trials:
+            if trial.variant != variant or trial.workload not in (workload, None):
+                continue
+            if trial.status == "failed":
+                failures += 1
+            elif trial.workload == workload and trial.phase == "measured":
+                failures = 0
+        return failures >= MAX_FAILURES
+
+    def _record_failures(self, prepared: Prepared) -> None:
+        """What failed before it could be started is a row as well."""
+        for item in prepared.variants:
+            if item.failure is not None:
+                self._keep(_failed(item.variant.id, None, item.failure))
+                continue
+            for workload, failure in prepared.workload_failures.items():
+                self._keep(_failed(item.variant.id, workload, failure))
+
+    def _keep(self, trial: Trial, deadline: float | None = None) -> None:
+        self._writer.append(trial)
+        self._trials.append(trial)
+        self._observer.finished(trial, self._standing(trial, deadline))
+
+    def _standing(self, trial: Trial, deadline: float | None) -> Standing:
+        rates = [
+            rate.value
+            for other in self._trials
+            if other.variant == trial.variant
+            and other.workload == trial.workload
+            and other.phase == "measured"
+            and (rate := other.metrics.get("decode_rate")) is not None
+            and rate.value is not None
+        ]
+        return Standing(
+            decode_rate=statistics.median(rates) if rates else None,
+            measured=len(rates),
+            time_left_s=None if deadline is None else max(0.0, deadline - self._now()),
+        )
+
+    # The end -----------------------------------------------------------------------------------
+
+    def _close(self, record: RunRecord, status: Literal["finished", "interrupted"]) -> RunRecord:
+        record = record.model_copy(
+            update={
+                "status": status,
+                "finished_at": _utc_now(),
+                "stopped_by_budget": self._stopped_by_budget,
+                "accounting": self._accounting(),
+                "variants": [_with_options(variant, self._trials) for variant in record.variants],
+            }
+        )
+        record = record.model_copy(update={"cells": summarize(record, self._trials)})
+        self._writer.save(record)
+        return record
+
+    def _accounting(self) -> Accounting:
+        wall = self._now() - self._begun
+        clock = self._clock
+        known = (
+            self._prepare_s
+            + clock.start_s
+            + clock.load_s
+            + clock.warmup_s
+            + clock.measured_s
+            + clock.cooldown_s
+        )
+        return Accounting(
+            wall_s=wall, prepare_s=self._prepare_s, **asdict(clock), overhead_s=wall - known
+        )
+
+
+def cells_worked(cells: Sequence[Cell]) -> tuple[int, int]:
+    """How many cells have results, and how many of those have no failure either."""
+    worked = sum(cell.n > 0 for cell in cells)
+    return worked, sum(cell.status == "ok" for cell in cells)
+
+
+def _with_artifact(variant: VariantRecord, item: PreparedVariant, context: int) -> VariantRecord:
+    description = item.description
+    return variant.model_copy(
+        update={
+            "python": item.python,
+            "engine": description.engine if description else None,
+            "engine_version": description.engine_version if description else None,
+            "artifact": item.artifact(),
+            "context_tokens": context or None,
+        }
+    )
+
+
+def _with_prompt(workload: WorkloadRecord, prompt: Prompt | None) -> WorkloadRecord:
+    if prompt is None:
+        return workload
+    return workload.model_copy(
+        update={
+            "prompt_tokens": len(prompt.ids),
+            "prompt_sha256": prompt.sha256,
+            "prompt_text": prompt.text,
+        }
+    )
+
+
+def _with_options(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:
+    """The options that the framework said it used, from the last load."""
+    for trial in reversed(trials):
+        if trial.variant == variant.id and trial.kind == "load" and trial.status == "ok":
+            return variant.model_copy(update={"effective_options": trial.effective_options})
+    return variant
+
+
+def _identity(record: RunRecord) -> list[object]:
+    variants = [
+        (variant.id, variant.engine_version, variant.artifact and variant.artifact.sha256)
+        for variant in record.variants
+    ]
+    return [*variants, *((w.name, w.prompt_sha256) for w in record.workloads)]
+
+
+def _failed(variant: str, workload: str | None, failure: Failure) -> Trial:
+    return Trial(
+        kind="load" if workload is None else "generate",
+        variant=variant,
+        workload=workload,
+        block=0,
+        repetition=0,
+        phase="measured",
+        status="failed",
+        started_at=_utc_now(),
+        duration_s=0.0,
+        failure=failure,
+    )
+
+
+def _utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

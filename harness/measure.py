@@ -1,0 +1,339 @@
+"""One process, one block: load the model, warm up, repeat; every outcome becomes a record."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edgebench.devices.monitor import Monitor
+from edgebench.harness import wire
+from edgebench.harness.errors import InvalidResultError, RunnerError, RunnerRefusedError
+from edgebench.harness.failures import failure_of
+from edgebench.harness.metrics.system import energy_metrics, timeline, window_metrics
+from edgebench.harness.metrics.timing import generation_metrics
+from edgebench.harness.pagecache import evict
+from edgebench.harness.results.model import Measured, Tokens, Trial
+from edgebench.harness.results.summary import warmup_is_stable
+from edgebench.harness.results.writer import LOGS_FOLDER
+from edgebench.harness.session import Launch, Session
+from edgebench.runners.base import LoadRequest, to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from edgebench.devices.monitor import Window
+    from edgebench.devices.power import MeterSearch
+    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prompts import Prompt
+    from edgebench.harness.results.model import Failure, Phase, ProtocolRecord
+    from edgebench.runners.base import Generation, LoadedModel
+
+NS = 1e9
+IDLE_S = 1.0
+"""How long the idle power is measured before each block."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """Where the wall time goes, in seconds."""
+
+    start_s: float = 0.0
+    load_s: float = 0.0
+    warmup_s: float = 0.0
+    measured_s: float = 0.0
+    cooldown_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What all blocks of a run share.
+
+    Attributes:
+        folder: the run's folder.
+        record: called with each trial as soon as it is over.
+        begins: called before each generation.
+        out_of_time: whether the time budget is spent.
+    """
+
+    folder: Path
+    protocol: ProtocolRecord
+    context_tokens: int
+    meters: MeterSearch
+    record: Callable[[Trial], None]
+    begins: Callable[[str, str, Phase, int], None]
+    out_of_time: Callable[[], bool]
+    clock: Clock = field(default_factory=Clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A workload in a block, and how often it is to be measured there."""
+
+    prompt: Prompt
+    repetitions: int
+
+
+def run_block(bench: Bench, item: PreparedVariant, tasks: Sequence[Task], block: int) -> None:
+    """Run one variant's workloads in a fresh process; another one where a framework dies."""
+    pending = list(tasks)
+    idle = _idle_power(bench)
+    attempt = 0
+    while pending and not bench.out_of_time():
+        pending = _Process(bench, item, block, attempt, idle).run(pending)
+        attempt += 1
+
+
+def _idle_power(bench: Bench) -> Measured:
+    """What the machine draws with nothing of ours running."""
+    meters = bench.meters.meters
+    if not meters:
+        return Measured.missing("W", _no_meter(bench))
+    try:
+        before = meters[0].read_j()
+        begun = time.perf_counter()
+        time.sleep(IDLE_S)
+        joules, seconds = meters[0].read_j() - before, time.perf_counter() - begun
+    except OSError as error:
+        return Measured.missing("W", f"{meters[0].name} can't be read: {error}")
+    bench.clock.cooldown_s += seconds
+    return Measured(value=joules / seconds, unit="W", source=meters[0].source)
+
+
+def _no_meter(bench: Bench) -> str:
+    return "; ".join(bench.meters.refusals) or "no power meter was found"
+
+
+def log_name(variant: str, block: int, attempt: int) -> Path:
+    """The log of one process, relative to the run's folder."""
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", variant).strip("-.") or "variant"
+    again = f"-{attempt}" if attempt else ""
+    return Path(LOGS_FOLDER) / f"{slug[:80]}-block{block}{again}.log"
+
+
+class _Process:
+    """One start of a runner."""
+
+    def __init__(
+        self, bench: Bench, item: PreparedVariant, block: int, attempt: int, idle: Measured
+    ) -> None:
+        self._bench = bench
+        self._item = item
+        self._block = block
+        self._idle = idle
+        self._log = log_name(item.variant.id, block, attempt)
+        launch = Launch(item.variant.runner, bench.folder / self._log, item.python)
+        self._session = Session(launch)
+
+    def run(self, tasks: list[Task]) -> list[Task]:
+        """Do the tasks; give back those that the process did not live to do."""
+        begun = time.perf_counter()
+        stamp = _utc_now()
+        try:
+            with self._session as session:
+                session.call("probe", timeout_s=self._bench.protocol.timeout_s)
+                self._bench.clock.start_s += time.perf_counter() - begun
+                with Monitor(
+                    session.pid,
+                    meters=self._bench.meters.meters,
+                    no_meter_reason=_no_meter(self._bench),
+                ) as monitor:
+                    model = self._load(session, monitor)
+                    return self._do(tasks, session, monitor, model)
+        except RunnerError as error:
+            self._bench.record(
+                Trial(
+                    kind="load",
+                    variant=self._item.variant.id,
+                    workload=None,
+                    block=self._block,
+                    repetition=0,
+                    phase="measured",
+                    status="failed",
+                    started_at=stamp,
+                    duration_s=time.perf_counter() - begun,
+                    failure=self._failure(error),
+                )
+            )
+            return []
+
+    def _do(
+        self, tasks: list[Task], session: Session, monitor: Monitor, model: LoadedModel
+    ) -> list[Task]:
+        for done, task in enumerate(tasks, start=1):
+            alive = self._workload(task, session, monitor, model)
+            if not alive:
+                return tasks[done:]
+        return []
+
+    def _load(self, session: Session, monitor: Monitor) -> LoadedModel:
+        """Load the model and record how long it took and what it weighs."""
+        bench, item = self._bench, self._item
+        assert item.file is not None
+        request = LoadRequest(
+            model_path=str(item.file.path),
+            context_tokens=bench.context_tokens,
+            options=item.variant.options,
+        )
+        # Cold and warm loads take turns, so that both get their repetitions.
+        cold = bench.protocol.cold_load and self._block % 2 == 1
+        not_cold = evict(item.file.path) if cold else "this load found the file in memory"
+        baseline = monitor.current_rss()
+        stamp, begun = _utc_now(), time.perf_counter()
+        monitor.begin()
+        answer = session.call("load", to_wire(request), timeout_s=bench.protocol.timeout_s)
+        window = monitor.end()
+        model, started, ready = wire.loaded_model(answer)
+        took = time.perf_counter() - begun
+        bench.clock.load_s += took
+        load = Measured(value=(ready - started) / NS, unit="s", source="observed")
+        if not bench.protocol.cold_load:
+            not_cold = "measure.cold_load is off"
+        metrics = {
+            "load_s": load
+            if not_cold
+            else Measured.missing("s", "this load found no page of the file in memory"),
+            "load_cold_s": Measured.missing("s", not_cold) if not_cold else load,
+            "baseline_rss_bytes": Measured(
+                value=baseline.value,
+                unit="byte",
+                source="observed",
+                reason=None if baseline.value is not None else baseline.reason,
+            ),
+            "idle_power_w": self._idle,
+            "model_bytes": Measured(value=item.file.bytes, unit="byte", source="observed"),
+            "bits_per_weight": Measured(
+                value=8 * item.file.bytes / model.parameters, unit="bit", source="derived"
+            )
+            if model.parameters
+            else Measured.missing("bit", "the framework does not tell the number of weights"),
+        }
+        bench.record(
+            Trial(
+                kind="load",
+                variant=item.variant.id,
+                workload=None,
+                block=self._block,
+                repetition=0,
+                phase="measured",
+                status="ok",
+                started_at=stamp,
+                duration_s=took,
+                metrics=metrics,
+                timeline=timeline(window, started),
+                effective_options=model.effective_options,
+            )
+        )
+        return model
+
+    def _workload(self, task: Task, session: Session, monitor: Monitor, model: LoadedModel) -> bool:
+        """Warm up until stable, then repeat. False where the process can't go on."""
+        protocol = self._bench.protocol
+        warmups: list[Trial] = []
+        while len(warmups) < protocol.warmup_max and not (
+            len(warmups) >= protocol.warmup_min
+            and warmup_is_stable(warmups, protocol.warmup_stable_within)
+        ):
+            if warmups and self._bench.out_of_time():
+                return True
+            trial, alive = self._trial(task, session, monitor, model, "warmup", len(warmups))
+            if trial.status == "failed":
+                return alive
+            warmups.append(trial)
+        for repetition in range(task.repetitions):
+            if self._bench.out_of_time():
+                return True
+            trial, alive = self._trial(task, session, monitor, model, "measured", repetition)
+            if trial.status == "failed":
+                return alive
+        return True
+
+    def _trial(
+        self,
+        task: Task,
+        session: Session,
+        monitor: Monitor,
+        model: LoadedModel,
+        phase: Phase,
+        repetition: int,
+    ) -> tuple[Trial, bool]:
+        """One generation; whether the process can do another."""
+        bench = self._bench
+        request = task.prompt.request()
+        bench.begins(self._item.variant.id, task.prompt.workload, phase, repetition)
+        common = {
+            "kind": "generate",
+            "variant": self._item.variant.id,
+            "workload": task.prompt.workload,
+            "block": self._block,
+            "repetition": repetition,
+            "phase": phase,
+            "started_at": _utc_now(),
+        }
+        monitor.begin()
+        begun = time.perf_counter()
+        failed: RunnerError | None = None
+        made: Generation | None = None
+        try:
+            answer = session.call("generate", to_wire(request), timeout_s=bench.protocol.timeout_s)
+            made = wire.generation(answer, request, model.vocabulary_size)
+        except RunnerError as error:
+            failed = error
+        took = time.perf_counter() - begun
+        window = monitor.end()
+        if phase == "warmup":
+            bench.clock.warmup_s += took
+        else:
+            bench.clock.measured_s += took
+        if made is None:
+            assert failed is not None
+            trial = Trial.model_validate(
+                {
+                    **common,
+                    "status": "failed",
+                    "duration_s": took,
+                    "failure": self._failure(failed),
+                }
+            )
+        else:
+            trial = Trial.model_validate(
+                {
+                    **common,
+                    "status": "ok",
+                    "duration_s": took,
+                    **_measurements(made, window),
+                }
+            )
+        bench.record(trial)
+        return trial, failed is None or isinstance(failed, RunnerRefusedError | InvalidResultError)
+
+    def _failure(self, error: RunnerError) -> Failure:
+        return failure_of(error, log=self._log, log_tail=self._session.log_tail())
+
+
+def _measurements(made: Generation, window: Window) -> dict[str, object]:
+    zero = made.submitted_ns
+    return {
+        "metrics": {
+            **generation_metrics(made),
+            **window_metrics(window),
+            **energy_metrics(window, made),
+        },
+        "tokens": Tokens(
+            prompt_tokens=made.prompt_tokens,
+            depth_tokens=made.depth_tokens,
+            generated_ids=list(made.token_ids),
+            tokenized_ns=None if made.tokenized_ns is None else made.tokenized_ns - zero,
+            prefilled_ns=None if made.prefilled_ns is None else made.prefilled_ns - zero,
+            token_ns=[stamp - zero for stamp in made.token_ns],
+            finish_reason=made.finish_reason,
+        ),
+        "timeline": timeline(window, zero),
+    }
+
+
+def _utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

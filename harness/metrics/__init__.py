@@ -1,0 +1,1 @@
+"""What each number means, and how it is computed from time stamps and samples."""

@@ -1,0 +1,361 @@
+"""What each metric is called, its unit, which direction is better, and how it is defined.
+
+The keys are the ones in ``run.json``, ``trials.jsonl`` and the data frame. The definitions are
+printed in every report, beside the figures they belong to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Better = Literal["higher", "lower"]
+
+ENGINE_PREFIX = "engine_"
+"""A key that starts with it is the framework's own figure for the metric after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        key: the name in the result files.
+        label: the name for people.
+        short: a name for a narrow column.
+        unit: the unit that results are stored in, such as ``s``, ``token/s``, ``byte``.
+        better: which direction is better, or None where neither is.
+        definition: one or two sentences that say exactly what was measured.
+    """
+
+    key: str
+    label: str
+    short: str
+    unit: str
+    better: Better | None
+    definition: str
+
+
+_ALL = (
+    Metric(
+        "load_s",
+        "Load time",
+        "load",
+        "s",
+        "lower",
+        "From the call that loads the model to a model ready for its first prompt, with the file "
+        "already in the page cache or not as the system had it.",
+    ),
+    Metric(
+        "load_cold_s",
+        "Load time, cold",
+        "cold load",
+        "s",
+        "lower",
+        "Load time after the model's file was dropped from the page cache.",
+    ),
+    Metric(
+        "ttft_s",
+        "Time to first token",
+        "TTFT",
+        "s",
+        "lower",
+        "From handing the prompt to the framework to the first generated token being available, "
+        "tokenizing included where the prompt was handed over as text.",
+    ),
+    Metric(
+        "tokenize_s",
+        "Tokenizing",
+        "tokenize",
+        "s",
+        "lower",
+        "From handing the prompt over as text to its token ids being known.",
+    ),
+    Metric(
+        "prefill_s",
+        "Prefill time",
+        "prefill",
+        "s",
+        "lower",
+        "From the prompt's token ids being known to the whole prompt having been processed.",
+    ),
+    Metric(
+        "first_token_s",
+        "First token after prefill",
+        "1st token",
+        "s",
+        "lower",
+        "From the prompt having been processed to the first generated token being available.",
+    ),
+    Metric(
+        "prefill_rate",
+        "Prefill rate",
+        "prefill",
+        "token/s",
+        "higher",
+        "Prompt tokens divided by the time of the prefill alone (often called pp).",
+    ),
+    Metric(
+        "tpot_s",
+        "Time per output token",
+        "TPOT",
+        "s",
+        "lower",
+        "(last token's time - first token's time) / (n - 1), over the n tokens really produced.",
+    ),
+    Metric(
+        "decode_rate",
+        "Decode rate",
+        "decode",
+        "token/s",
+        "higher",
+        "One divided by the time per output token (often called tg): tokens really produced, "
+        "the first one and the prefill left out.",
+    ),
+    Metric(
+        "itl_p50_s",
+        "Gap between tokens, median",
+        "gap p50",
+        "s",
+        "lower",
+        "The median of the gaps between successive tokens of one generation.",
+    ),
+    Metric(
+        "itl_p95_s",
+        "Gap between tokens, 95th percentile",
+        "gap p95",
+        "s",
+        "lower",
+        "95 % of the gaps between successive tokens of one generation are at most this long.",
+    ),
+    Metric(
+        "itl_p99_s",
+        "Gap between tokens, 99th percentile",
+        "gap p99",
+        "s",
+        "lower",
+        "99 % of the gaps between successive tokens of one generation are at most this long.",
+    ),
+    Metric(
+        "itl_max_s",
+        "Gap between tokens, longest",
+        "gap max",
+        "s",
+        "lower",
+        "The longest gap between two successive tokens of one generation.",
+    ),
+    Metric(
+        "e2e_rate",
+        "End-to-end rate",
+        "end-to-end",
+        "token/s",
+        "higher",
+        "Tokens produced divided by the time from handing the prompt over to the last token.",
+    ),
+    Metric(
+        "peak_rss_bytes",
+        "Peak memory",
+        "peak mem",
+        "byte",
+        "lower",
+        "The most physical memory that the system counted for the runner's process (VmHWM), "
+        "mapped weights that were touched included.",
+    ),
+    Metric(
+        "peak_anon_bytes",
+        "Peak memory, anonymous",
+        "anonymous",
+        "byte",
+        "lower",
+        "The anonymous part at the peak: what the process allocated, and can't be dropped.",
+    ),
+    Metric(
+        "peak_file_bytes",
+        "Peak memory, file-backed",
+        "file-backed",
+        "byte",
+        "lower",
+        "The file-backed part at the peak: mapped weights and libraries, which the system may "
+        "drop and read again.",
+    ),
+    Metric(
+        "peak_shared_bytes",
+        "Peak memory, shared",
+        "shared",
+        "byte",
+        "lower",
+        "The shared-memory part at the peak (tmpfs and shared anonymous pages).",
+    ),
+    Metric(
+        "peak_pss_bytes",
+        "Peak memory, proportional",
+        "PSS",
+        "byte",
+        "lower",
+        "Proportional set size: pages shared by n processes count for one n-th.",
+    ),
+    Metric(
+        "baseline_rss_bytes",
+        "Memory before loading",
+        "baseline",
+        "byte",
+        "lower",
+        "Physical memory of the runner's process before it loaded the model: the interpreter and "
+        "the framework's libraries.",
+    ),
+    Metric(
+        "model_bytes",
+        "Model size",
+        "model",
+        "byte",
+        "lower",
+        "Bytes on disk of everything that the framework reads to run the model.",
+    ),
+    Metric(
+        "bits_per_weight",
+        "Bits per weight",
+        "bits/weight",
+        "bit",
+        "lower",
+        "8 x model size / number of parameters.",
+    ),
+    Metric(
+        "energy_per_token_j",
+        "Energy per token",
+        "J/token",
+        "J/token",
+        "lower",
+        "Energy of the decode window divided by the tokens produced in it, from a cumulative "
+        "counter read at the window's edges. Idle power is not taken off.",
+    ),
+    Metric(
+        "prefill_energy_j",
+        "Prefill energy",
+        "prefill J",
+        "J",
+        "lower",
+        "Energy from handing the prompt over to the first token.",
+    ),
+    Metric(
+        "decode_energy_j",
+        "Decode energy",
+        "decode J",
+        "J",
+        "lower",
+        "Energy from the first token to the last.",
+    ),
+    Metric(
+        "idle_power_w",
+        "Idle power",
+        "idle W",
+        "W",
+        "lower",
+        "Mean power of the same meter before the run, with nothing of it running.",
+    ),
+    Metric(
+        "mean_power_w",
+        "Mean power",
+        "power",
+        "W",
+        "lower",
+        "Energy divided by time over the same window.",
+    ),
+    Metric(
+        "rate_per_watt",
+        "Decode rate per watt",
+        "tokens/s/W",
+        "token/s/W",
+        "higher",
+        "Decode rate divided by mean power over the same window.",
+    ),
+    Metric(
+        "cpu_time_s",
+        "CPU time",
+        "CPU time",
+        "s",
+        "lower",
+        "User and system time of the runner's process tree over the generation.",
+    ),
+    Metric(
+        "minor_faults",
+        "Minor page faults",
+        "minor faults",
+        "1",
+        "lower",
+        "Page faults served without reading from disk.",
+    ),
+    Metric(
+        "major_faults",
+        "Major page faults",
+        "major faults",
+        "1",
+        "lower",
+        "Page faults that had to read from disk: more than a few mean that the weights did not "
+        "stay in memory.",
+    ),
+    Metric(
+        "voluntary_switches",
+        "Voluntary context switches",
+        "vol. switches",
+        "1",
+        None,
+        "How often a thread of the runner gave up the CPU by itself, to wait.",
+    ),
+    Metric(
+        "involuntary_switches",
+        "Involuntary context switches",
+        "invol. switches",
+        "1",
+        "lower",
+        "How often a thread of the runner was taken off the CPU: many mean that something else "
+        "wanted it.",
+    ),
+    Metric(
+        "cpu_clock_hz",
+        "CPU clock",
+        "clock",
+        "Hz",
+        None,
+        "Mean clock of the CPUs that the runner may use, over the generation.",
+    ),
+    Metric(
+        "cpu_temperature_celsius",
+        "CPU temperature",
+        "temp.",
+        "°C",
+        None,
+        "The hottest reading of the CPU's sensors during the generation.",
+    ),
+)
+
+METRICS: Mapping[str, Metric] = MappingProxyType({each.key: each for each in _ALL})
+"""Every metric by its key, in the order in which reports list them."""
+
+
+def metric(key: str) -> Metric:
+    """Look a metric up; never fails.
+
+    Args:
+        key: a key of `METRICS`, one with ``engine_`` before it, or any other name.
+
+    Returns:
+        The metric. A key that nobody knows gets a readable label, no unit and no direction.
+    """
+    known = METRICS.get(key)
+    if known is not None:
+        return known
+    own = METRICS.get(key.removeprefix(ENGINE_PREFIX)) if key.startswith(ENGINE_PREFIX) else None
+    if own is not None:
+        return replace(
+            own,
+            key=key,
+            label=f"{own.label}, by the engine",
+            short=f"{own.short} (engine)",
+            definition=f"As the framework itself reports it. Our own definition: {own.definition}",
+        )
+    readable = key.replace("_", " ").strip() or key
+    return Metric(key, readable, readable, "", None, "A metric that this edgebench does not know.")

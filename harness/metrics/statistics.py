@@ -1,0 +1,99 @@
+"""Statistics over repetitions: raw samples in, median and certainty out.
+
+The interval is a percentile bootstrap of the median that resamples blocks, not repetitions:
+repetitions of one block share a process and a moment, so they say less than they seem to.
+Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 8 and 13.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Ints: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+CONFIDENCE = 0.95
+RESAMPLES = 2000
+SEED = 20240607
+"""Fixed, so that the same samples always give the same interval."""
+
+MIN_BLOCKS = 5
+"""With fewer, even the whole range covers the median in less than 93 % of cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval, or the reason why there is none."""
+
+    low: float | None
+    high: float | None
+    reason: str | None = None
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value; the mean of the two middle ones where their number is even."""
+    return float(np.median(np.asarray(values, dtype=np.float64)))
+
+
+def coefficient_of_variation(values: Sequence[float]) -> float | None:
+    """Sample standard deviation / mean; None for fewer than two values or a mean of 0."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.size < 2:  # noqa: PLR2004
+        return None
+    mean = float(array.mean())
+    return float(array.std(ddof=1)) / abs(mean) if mean else None
+
+
+def median_interval(values: Sequence[float], blocks: Sequence[int]) -> Interval:
+    """95 % interval of the median.
+
+    Args:
+        values: the samples.
+        blocks: for each sample the block that it was measured in.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    names, block_of = np.unique(np.asarray(blocks, dtype=np.int64), return_inverse=True)
+    if names.size < MIN_BLOCKS:
+        reason = f"an interval needs {MIN_BLOCKS} blocks, there are {names.size}"
+        return Interval(None, None, reason)
+    order = np.argsort(array, kind="stable")
+    array, block_of = array[order], block_of[order]
+    weights = _draws(int(names.size))[:, block_of]
+    totals = np.cumsum(weights, axis=1)
+    half = totals[:, -1:] / 2
+    # Of a weighted sample: the mean of the first values at and past half of the weight.
+    lower = array[np.argmax(totals >= half, axis=1)]
+    upper = array[np.argmax(totals > half, axis=1)]
+    medians = (lower + upper) / 2
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(medians, [tail, 1 - tail])
+    return Interval(float(low), float(high))
+
+
+def is_narrow(values: Sequence[float], blocks: Sequence[int], half_width: float) -> bool:
+    """Whether half of the interval is at most `half_width` times the median."""
+    interval = median_interval(values, blocks)
+    if interval.low is None or interval.high is None:
+        return False
+    return (interval.high - interval.low) / 2 <= half_width * abs(median(values))
+
+
+def is_stable(values: Sequence[float], within: float) -> bool:
+    """Whether the last two values differ by at most the share `within` of the larger one."""
+    if len(values) < 2:  # noqa: PLR2004
+        return False
+    before, last = values[-2:]
+    return abs(last - before) <= within * max(abs(before), abs(last))
+
+
+@lru_cache(maxsize=64)
+def _draws(blocks: int) -> Ints:
+    """How often each block is drawn, `RESAMPLES` times over: shape (RESAMPLES, blocks)."""
+    generator = np.random.default_rng(SEED)
+    return generator.multinomial(blocks, np.full(blocks, 1 / blocks), size=RESAMPLES)

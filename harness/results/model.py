@@ -1,0 +1,269 @@
+"""The result files' model: ``run.json`` and the lines of ``trials.jsonl``.
+
+History of the format (``schema_version``), which is independent of the package's version:
+
+1. the first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SCHEMA_VERSION = 1
+
+Scalar = bool | int | float | str | None
+Source = Literal["observed", "engine", "derived", "estimated"]
+Phase = Literal["warmup", "measured"]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Record(BaseModel):
+    """Base of everything that is written by a machine: unknown fields are kept."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="allow", allow_inf_nan=False, protected_namespaces=()
+    )
+
+
+class Measured(Record):
+    """One value of one trial, or why there is none."""
+
+    value: float | None = Field(description="A finite number, or null where it was not measured.")
+    unit: str = Field(description="Unit, such as s, token/s, byte, J; 1 for a ratio or count.")
+    source: Source = Field(description="Who said so: our clock, the framework, or a computation.")
+    reason: str | None = Field(default=None, description="Why the value is null.")
+
+    @model_validator(mode="after")
+    def _null_has_a_reason(self) -> Self:
+        if self.value is None and not self.reason:
+            msg = "a null value needs a reason"
+            raise ValueError(msg)
+        if self.value is not None and not math.isfinite(self.value):
+            msg = "a value must be finite"
+            raise ValueError(msg)
+        return self
+
+    @classmethod
+    def missing(cls, unit: str, reason: str, source: Source = "observed") -> Measured:
+        """A null with its reason."""
+        return cls(value=None, unit=unit, source=source, reason=reason)
+
+
+class Failure(Record):
+    """Why a trial or a cell has no result."""
+
+    kind: str = Field(
+        description="crash, timeout, protocol, invalid_result, unavailable, model; or what the "
+        "runner named: unsupported, invalid, out_of_memory, framework, internal."
+    )
+    message: str
+    signal: str | None = None
+    exit_code: int | None = None
+    log: str | None = Field(default=None, description="The log, relative to the run's folder.")
+    log_tail: str = ""
+
+
+class Tokens(Record):
+    """The raw time stamps of one generation, in nanoseconds after the prompt was handed over."""
+
+    prompt_tokens: int
+    depth_tokens: int = 0
+    generated_ids: list[int]
+    tokenized_ns: int | None = None
+    prefilled_ns: int | None = None
+    token_ns: list[int] = Field(description="When each generated token was available.")
+    finish_reason: str
+
+
+class Timeline(Record):
+    """Samples over one trial; every list has the length of ``t_s``, null where not read."""
+
+    t_s: list[float] = Field(
+        description="Seconds after the prompt was handed over (or the load began)."
+    )
+    rss_bytes: list[int | None]
+    anon_bytes: list[int | None]
+    file_bytes: list[int | None]
+    shared_bytes: list[int | None]
+
+
+class Trial(Record):
+    """One line of ``trials.jsonl``: one load of a model, or one generation."""
+
+    schema_version: int = SCHEMA_VERSION
+    kind: Literal["load", "generate"]
+    variant: str
+    workload: str | None = Field(
+        description="Null for a load, which serves all workloads of its block."
+    )
+    block: int
+    repetition: int = Field(description="Counted from 0 within its block and phase.")
+    phase: Phase
+    status: Literal["ok", "failed"]
+    started_at: str = Field(description="UTC, ISO 8601.")
+    duration_s: float = Field(description="Wall time from the harness's point of view.")
+    metrics: dict[str, Measured] = {}
+    tokens: Tokens | None = None
+    timeline: Timeline | None = None
+    effective_options: dict[str, Scalar] = Field(
+        default={}, description="What the framework says it really used; in the record of a load."
+    )
+    failure: Failure | None = None
+
+
+class Summary(Record):
+    """One metric of one cell over its measured repetitions."""
+
+    median: float | None
+    ci_low: float | None = Field(default=None, description="95 % bootstrap interval of the median.")
+    ci_high: float | None = None
+    min: float | None = None
+    max: float | None = None
+    cv: float | None = Field(default=None, description="Standard deviation / mean.")
+    n: int
+    unit: str
+    source: Source
+    reason: str | None = Field(default=None, description="Why the median or the interval is null.")
+
+
+Flag = Literal["noisy", "unstable_warmup", "few_repetitions", "cut_by_budget", "quick"]
+
+
+class Cell(Record):
+    """A variant on a workload."""
+
+    variant: str
+    workload: str
+    status: Literal["ok", "partial", "failed", "not_run"]
+    n: int = Field(description="Measured repetitions that succeeded.")
+    n_warmup: int = 0
+    n_failed: int = 0
+    flags: list[Flag] = []
+    metrics: dict[str, Summary] = {}
+    failure: Failure | None = None
+
+
+class Artifact(Record):
+    """The file or folder that a framework loads."""
+
+    name: str
+    sha256: Sha256
+    bytes: int
+    parameters: int | None = None
+    made_by: str = Field(description="What made it, with its version: 'as published' for a source.")
+    note: str | None = Field(
+        default=None, description="What a reader must know, such as lossy sources."
+    )
+
+
+class VariantRecord(Record):
+    """One column of the comparison: a framework, a quantisation, its options."""
+
+    id: str
+    runner: str
+    quantization: str
+    options: dict[str, Scalar] = {}
+    python: str | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    artifact: Artifact | None = None
+    context_tokens: int | None = None
+    effective_options: dict[str, Scalar] = {}
+
+
+class WorkloadRecord(Record):
+    """One row of the comparison: a prompt and a length."""
+
+    name: str
+    description: str
+    prompt_tokens: int | None = None
+    generate_tokens: int
+    depth: int = 0
+    prompt_sha256: Sha256 | None = Field(
+        default=None, description="Of the token ids, as decimal numbers joined by commas."
+    )
+    prompt_text: str | None = Field(default=None, description="Null where only ids were given.")
+
+
+class MachineRecord(Record):
+    """Where it ran. Nothing is compared across fingerprints without saying so."""
+
+    fingerprint: str
+    cpu_model: str
+    cpu_microarchitecture: str | None = None
+    logical_cpus: int
+    physical_cpus: int | None = None
+    affinity: list[int]
+    memory_bytes: int
+    kernel: str
+    system: str
+    architecture: str
+    python: str
+    governor: str | None = None
+    turbo: bool | None = None
+    virtualization: str | None = None
+    boot_id: str | None = None
+    load_average: list[float] = []
+
+
+class ProtocolRecord(Record):
+    """How it was measured, as far as the statistics need it."""
+
+    warmup_min: int
+    warmup_max: int
+    warmup_stable_within: float
+    min_repetitions: int
+    max_repetitions: int
+    ci_half_width: float = Field(description="Of the median, at which repetitions end.")
+    max_cv: float = Field(description="Above it a cell is flagged noisy.")
+    per_block: int = Field(description="Measured repetitions of a workload in one process.")
+    interleave: bool
+    cooldown_s: float
+    time_budget_s: float
+    timeout_s: float
+    cold_load: bool
+
+
+class Accounting(Record):
+    """Where the wall time went, in seconds."""
+
+    wall_s: float
+    prepare_s: float
+    start_s: float = Field(description="Starting processes and importing frameworks.")
+    load_s: float
+    warmup_s: float
+    measured_s: float
+    cooldown_s: float
+    overhead_s: float = Field(description="All of the run after preparing that is none of these.")
+
+
+class RunRecord(Record):
+    """``run.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    id: str
+    scenario_name: str
+    edgebench_version: str
+    created_at: str
+    finished_at: str | None = None
+    status: Literal["running", "finished", "interrupted"]
+    quick: bool = False
+    command: list[str] = []
+    scenario_path: str | None = None
+    seed: int
+    scenario: dict[str, object] = Field(description="The scenario as resolved.")
+    scenario_sha256: Sha256
+    protocol: ProtocolRecord
+    stopped_by_budget: bool = False
+    machine: MachineRecord
+    runners: dict[str, dict[str, object]] = Field(
+        default={}, description="Each runner's own description."
+    )
+    variants: list[VariantRecord]
+    workloads: list[WorkloadRecord]
+    cells: list[Cell] = []
+    accounting: Accounting | None = None
+    notes: list[str] = []

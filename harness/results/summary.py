@@ -1,0 +1,156 @@
+"""From trials to cells: the medians, intervals and flags of every variant on every workload."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from edgebench.harness.metrics import statistics
+from edgebench.harness.results.model import Cell, Flag, Measured, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from edgebench.harness.results.model import ProtocolRecord, RunRecord, Trial
+
+STEADY_METRICS = ("ttft_s", "decode_rate")
+"""What warm-up, repetitions and the noise flag are judged by."""
+
+
+def summarize(record: RunRecord, trials: Sequence[Trial]) -> list[Cell]:
+    """One cell for each variant and workload, in the run's order, failed ones included."""
+    by_cell: dict[tuple[str, str], list[Trial]] = defaultdict(list)
+    loads: dict[str, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        if trial.workload is None:
+            loads[trial.variant].append(trial)
+        else:
+            by_cell[trial.variant, trial.workload].append(trial)
+    return [
+        _cell(record, variant.id, workload.name, by_cell, loads[variant.id])
+        for variant in record.variants
+        for workload in record.workloads
+    ]
+
+
+def _cell(
+    record: RunRecord,
+    variant: str,
+    workload: str,
+    by_cell: dict[tuple[str, str], list[Trial]],
+    loads: list[Trial],
+) -> Cell:
+    trials = by_cell.get((variant, workload), [])
+    measured = [trial for trial in trials if trial.phase == "measured" and trial.status == "ok"]
+    failed = [trial for trial in [*loads, *trials] if trial.status == "failed"]
+    outcomes = ("partial", "ok") if measured else ("failed", "not_run")
+    return Cell.model_validate(
+        {
+            "variant": variant,
+            "workload": workload,
+            "status": outcomes[0] if failed else outcomes[1],
+            "n": len(measured),
+            "n_warmup": sum(trial.phase == "warmup" for trial in trials),
+            "n_failed": len(failed),
+            "flags": _flags(record, measured, trials, failed=bool(failed)),
+            "metrics": {
+                **_summaries(trial for trial in loads if trial.status == "ok"),
+                **_summaries(measured),
+            }
+            if measured
+            else {},
+            "failure": failed[-1].failure if failed else None,
+        }
+    )
+
+
+def _summaries(trials: Iterable[Trial]) -> dict[str, Summary]:
+    samples: dict[str, list[tuple[int, Measured]]] = defaultdict(list)
+    for trial in trials:
+        for key, measured in trial.metrics.items():
+            samples[key].append((trial.block, measured))
+    return {key: _summary(pairs) for key, pairs in samples.items()}
+
+
+def _summary(pairs: list[tuple[int, Measured]]) -> Summary:
+    present = [(block, pair.value, pair) for block, pair in pairs if pair.value is not None]
+    if not present:
+        first = pairs[0][1]
+        return Summary(median=None, n=0, unit=first.unit, source=first.source, reason=first.reason)
+    values = [value for _, value, _ in present]
+    interval = statistics.median_interval(values, [block for block, _, _ in present])
+    return Summary(
+        median=statistics.median(values),
+        ci_low=interval.low,
+        ci_high=interval.high,
+        min=min(values),
+        max=max(values),
+        cv=statistics.coefficient_of_variation(values),
+        n=len(values),
+        unit=present[0][2].unit,
+        source=present[0][2].source,
+        reason=interval.reason,
+    )
+
+
+def _flags(
+    record: RunRecord, measured: list[Trial], trials: list[Trial], *, failed: bool
+) -> list[Flag]:
+    protocol = record.protocol
+    flags: list[Flag] = []
+    variations = [
+        statistics.coefficient_of_variation(_values(measured, key)) for key in STEADY_METRICS
+    ]
+    if any(cv is not None and cv > protocol.max_cv for cv in variations):
+        flags.append("noisy")
+    if _warmup_was_unstable(trials, protocol):
+        flags.append("unstable_warmup")
+    if len(measured) < protocol.min_repetitions:
+        flags.append("few_repetitions")
+        if record.stopped_by_budget and not failed:
+            flags.append("cut_by_budget")
+    elif record.stopped_by_budget and not is_settled(measured, protocol):
+        flags.append("cut_by_budget")
+    if record.quick:
+        flags.append("quick")
+    return flags
+
+
+def is_settled(measured: Sequence[Trial], protocol: ProtocolRecord) -> bool:
+    """Whether a cell needs no more repetitions: enough, and narrow enough or at the cap."""
+    if len(measured) >= protocol.max_repetitions:
+        return True
+    if len(measured) < protocol.min_repetitions:
+        return False
+    blocks = [trial.block for trial in measured]
+    return all(
+        statistics.is_narrow(values, blocks, protocol.ci_half_width)
+        for values in (_values(measured, key) for key in STEADY_METRICS)
+        if len(values) == len(blocks)
+    )
+
+
+def warmup_is_stable(warmups: Sequence[Trial], within: float) -> bool:
+    """Whether the last two warm-ups of one process agree."""
+    return all(
+        statistics.is_stable(values, within)
+        for values in (_values(warmups, key) for key in STEADY_METRICS)
+        if values
+    )
+
+
+def _warmup_was_unstable(trials: list[Trial], protocol: ProtocolRecord) -> bool:
+    by_block: dict[int, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        if trial.phase == "warmup" and trial.status == "ok":
+            by_block[trial.block].append(trial)
+    return any(
+        # One warm-up alone, as a scenario may ask for, says nothing about stability.
+        len(warmups) > 1 and not warmup_is_stable(warmups, protocol.warmup_stable_within)
+        for warmups in by_block.values()
+    )
+
+
+def _values(trials: Sequence[Trial], key: str) -> list[float]:
+    found = (trial.metrics.get(key) for trial in trials)
+    return [item.value for item in found if item is not None and item.value is not None]

@@ -1,0 +1,1 @@
+"""What to run: the scenario's model and its loader."""

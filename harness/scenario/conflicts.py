@@ -1,0 +1,92 @@
+"""What does not go together in a scenario.
+
+The rules look at values that need not be valid by themselves, so that the loader can report
+them beside wrong types and unknown keys, all at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from edgebench.harness.scenario.expand import as_tuple, expand_variant
+from edgebench.harness.scenario.problems import Finding, KeyPath, quote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from edgebench.harness.scenario.model import Variant
+
+MAX_VARIANTS: Final = 500
+
+
+def workload_conflicts(workload: Mapping[str, object]) -> list[Finding]:
+    """What does not go together in one workload."""
+    has_prompt = workload.get("prompt") is not None
+    has_length = workload.get("prompt_tokens") is not None
+    findings = []
+    if has_prompt and has_length:
+        message = "give either prompt or prompt_tokens, not both"
+        findings.append(Finding(("prompt_tokens",), message, at="key"))
+    if not has_prompt and not has_length:
+        findings.append(Finding((), "give a prompt, or its length as prompt_tokens"))
+    if workload.get("chat_template") is True and not has_prompt:
+        message = "only a prompt can be put in the chat template; give prompt, or leave this out"
+        findings.append(Finding(("chat_template",), message, at="key"))
+    if workload.get("text") == "synthetic" and not has_length:
+        message = "only a prompt of a given length can be synthetic; give prompt_tokens"
+        findings.append(Finding(("text",), message, at="key"))
+    return findings
+
+
+def bounds_conflicts(bounds: Mapping[str, object], defaults: Mapping[str, int]) -> list[Finding]:
+    """Whether ``min`` is above ``max``, where either may be left to its default."""
+    ends = {key: bounds.get(key, defaults.get(key)) for key in ("min", "max")}
+    low, high = ends["min"], ends["max"]
+    if type(low) is not int or type(high) is not int or low <= high:
+        return []
+    blamed, other = ("min", "max") if "min" in bounds else ("max", "min")
+    relation = "must not be above" if blamed == "min" else "must not be below"
+    by_default = "" if other in bounds else ", the default"
+    message = f"{relation} {other} ({ends[other]}{by_default}), got {ends[blamed]}"
+    return [Finding((blamed,), message)]
+
+
+def name_conflicts(names: Sequence[object]) -> list[Finding]:
+    """Which workloads have a name that an earlier one has."""
+    findings = []
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            continue
+        if name in first:
+            message = f"workloads[{first[name]}] has the name {quote(name)} already"
+            findings.append(Finding(("workloads", index, "name"), message))
+        first.setdefault(name, index)
+    return findings
+
+
+def variant_conflicts(variants: Mapping[int, Variant]) -> list[Finding]:
+    """Which variants, by index, are too many or the same as an earlier one."""
+    findings: list[Finding] = []
+    total = 0
+    owner: dict[str, int] = {}
+    for index, variant in variants.items():
+        path: KeyPath = ("variants", index)
+        total += math.prod(
+            len(as_tuple(value)) for value in (variant.quantization, *variant.options.values())
+        )
+        # Checked before the product is written out: ten sweeps of ten are ten billion.
+        if total > MAX_VARIANTS:
+            message = f"the sweeps make more than {MAX_VARIANTS} variants up to here; sweep less"
+            return [*findings, Finding(path, message)]
+        for expanded in expand_variant(variant):
+            if expanded.id in owner:
+                message = (
+                    f"variants[{owner[expanded.id]}] is {quote(expanded.id)} already; change "
+                    "an option, or give one of them a name of its own"
+                )
+                findings.append(Finding(path, message))
+                break
+            owner[expanded.id] = index
+    return findings

@@ -1,0 +1,268 @@
+"""Scenario files: read, checked as a whole, every problem reported at once with its place."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ValidationError
+
+from edgebench.harness.errors import ScenarioError
+from edgebench.harness.scenario.conflicts import (
+    bounds_conflicts,
+    name_conflicts,
+    variant_conflicts,
+    workload_conflicts,
+)
+from edgebench.harness.scenario.model import (
+    CONFLICT,
+    SCHEMA_VERSION,
+    Measure,
+    Model,
+    Repetitions,
+    Scenario,
+    Variant,
+    Warmup,
+    Workload,
+)
+from edgebench.harness.scenario.options import RunnerOptions, runner_findings
+from edgebench.harness.scenario.problems import (
+    Finding,
+    KeyPath,
+    Position,
+    Problem,
+    format_path,
+    one_line,
+)
+from edgebench.harness.scenario.wording import Layout, reword
+from edgebench.harness.scenario.yaml_reader import UNREADABLE, Plain, read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+MAX_FILE_BYTES: Final = 1 << 20
+
+LAYOUT: Final[Layout] = {
+    (): Scenario,
+    ("model",): Model,
+    ("variants", "*"): Variant,
+    ("workloads", "*"): Workload,
+    ("measure",): Measure,
+    ("measure", "warmup"): Warmup,
+    ("measure", "repetitions"): Repetitions,
+}
+
+
+def load_scenario(
+    path: Path,
+    *,
+    runners: Mapping[str, RunnerOptions] | None = None,
+    configured: Collection[str] = (),
+    environ: Mapping[str, str] = os.environ,
+) -> Scenario:
+    """Read a scenario's file.
+
+    Args:
+        path: the file.
+        runners: the installed runners by name, whose options are then checked too; None leaves
+            runners and options unchecked.
+        configured: names of runners that the user's configuration gives an interpreter, which
+            need not be installed here.
+        environ: where ``${VARIABLE}`` in the model's source is looked up.
+
+    Raises:
+        ScenarioError: the file can't be read or is wrong; one line for each problem, as
+            ``file:line:column: path: what is wrong, what is allowed``.
+    """
+    return parse_scenario(
+        _read(path),
+        filename=str(path),
+        runners=runners,
+        configured=configured,
+        base=path.parent,
+        environ=environ,
+    )
+
+
+def parse_scenario(
+    text: str,
+    *,
+    filename: str,
+    runners: Mapping[str, RunnerOptions] | None = None,
+    configured: Collection[str] = (),
+    base: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Scenario:
+    """Read a scenario from its text; see `load_scenario`.
+
+    Args:
+        text: the whole file.
+        filename: how the messages name it.
+        runners: the installed runners by name, or None to leave them unchecked.
+        configured: names of runners that need not be installed here.
+        base: the folder that a relative ``path:`` source is relative to.
+        environ: where ``${VARIABLE}`` in the model's source is looked up.
+
+    Raises:
+        ScenarioError: the text is wrong.
+    """
+    document = read_yaml(text)
+    tree = document.plain()
+    problems = set(document.problems)
+    scenario: Scenario | None = None
+    if document.root is not None:
+        findings = _drop_nested_options(tree)
+        scenario, wrong = _validate(tree)
+        findings += wrong
+        if isinstance(tree, dict) and not _is_newer(tree):
+            findings += _conflicts(tree)
+            findings += _runner_findings(tree, runners, configured)
+            findings += _source_findings(tree, base, environ)
+        problems.update(filter(None, map(document.place, findings)))
+    if problems or scenario is None:
+        raise ScenarioError("\n".join(problem.line(filename) for problem in sorted(problems)))
+    return scenario
+
+
+def _validate(tree: object) -> tuple[Scenario | None, list[Finding]]:
+    if not isinstance(tree, dict):
+        message = "must be a group of keys such as 'name: …', one a line"
+        return None, [Finding((), message)]
+    try:
+        return Scenario.model_validate(tree), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    if _is_newer(tree):
+        # Its other keys may well be right in that format.
+        details = [detail for detail in details if detail["loc"] == ("schema_version",)]
+    # Conflicts are looked for on their own, since pydantic gets to them only where all else is
+    # right; see `_conflicts`.
+    errors = [
+        (detail, _path_as_written(detail["loc"]))
+        for detail in details
+        if detail["type"] != CONFLICT
+    ]
+    return None, reword(errors, LAYOUT)
+
+
+def _path_as_written(location: KeyPath) -> KeyPath:
+    """A place in the model as a place in the file, where options stand beside their runner."""
+    in_options = location[:1] == ("variants",) and location[2:3] == ("options",)
+    return location[:2] + location[3:] if in_options else location
+
+
+def _drop_nested_options(tree: Plain) -> list[Finding]:
+    """Refuse the model's own form of a variant: a file has one way to write options."""
+    findings = []
+    variants = tree.get("variants") if isinstance(tree, dict) else None
+    for path, variant in _groups(variants, ("variants",)):
+        if variant.pop("options", UNREADABLE) is not UNREADABLE:
+            message = "unknown key; write the options themselves beside runner"
+            findings.append(Finding((*path, "options"), message, at="key"))
+    return findings
+
+
+def _is_newer(tree: Mapping[str, object]) -> bool:
+    version = tree.get("schema_version")
+    return type(version) is int and version > SCHEMA_VERSION
+
+
+def _conflicts(tree: Mapping[str, object]) -> list[Finding]:
+    findings: list[Finding] = []
+    workloads = list(_groups(tree.get("workloads"), ("workloads",)))
+    for path, workload in workloads:
+        findings += _under(path, workload_conflicts(workload))
+    names = tree.get("workloads")
+    if isinstance(names, list):
+        findings += name_conflicts(
+            [item.get("name") if isinstance(item, dict) else None for item in names]
+        )
+    measure = tree.get("measure")
+    if isinstance(measure, dict):
+        for key, kind in (("warmup", Warmup), ("repetitions", Repetitions)):
+            bounds = measure.get(key)
+            if isinstance(bounds, dict):
+                defaults = {end: kind.model_fields[end].default for end in ("min", "max")}
+                findings += _under(("measure", key), bounds_conflicts(bounds, defaults))
+    findings += variant_conflicts(_valid_variants(tree.get("variants")))
+    return findings
+
+
+def _valid_variants(value: object) -> dict[int, Variant]:
+    """The variants that are right by themselves; the others are reported already."""
+    valid = {}
+    for path, variant in _groups(value, ("variants",)):
+        try:
+            valid[int(path[-1])] = Variant.model_validate(variant)
+        except ValidationError:
+            continue
+    return valid
+
+
+def _runner_findings(
+    tree: Mapping[str, object],
+    runners: Mapping[str, RunnerOptions] | None,
+    configured: Collection[str],
+) -> list[Finding]:
+    findings: list[Finding] = []
+    for path, variant in _groups(tree.get("variants"), ("variants",)):
+        if runners is not None:
+            findings += runner_findings(variant, path, runners, configured)
+    return findings
+
+
+def _source_findings(
+    tree: Mapping[str, object], base: Path | None, environ: Mapping[str, str]
+) -> list[Finding]:
+    # Imported late: the store is not needed for anything else here.
+    from edgebench.harness.store.sources import parse_source  # noqa: PLC0415
+
+    model = tree.get("model")
+    source = model.get("source") if isinstance(model, dict) else None
+    if isinstance(source, str):
+        try:
+            parse_source(source, base=base, environ=environ)
+        except ValueError as error:
+            return [Finding(("model", "source"), one_line(" ".join(str(error).split())))]
+    return []
+
+
+def _groups(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, dict[str, object]]]:
+    """The groups of keys in a list, with their paths; whatever else it holds is left out."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, dict):
+                yield (*path, index), item
+
+
+def _under(path: KeyPath, findings: list[Finding]) -> list[Finding]:
+    return [Finding((*path, *found.path), found.message, found.at) for found in findings]
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except IsADirectoryError:
+        raise _unreadable(path, "this is a folder; name a scenario's file in it") from None
+    except FileNotFoundError:
+        raise _unreadable(path, "there is no such file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise _unreadable(path, f"can't be read: {reason}") from error
+    if len(content) > MAX_FILE_BYTES:
+        message = f"larger than {MAX_FILE_BYTES} bytes, which no scenario is"
+        raise _unreadable(path, message)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line_start = content.rfind(b"\n", 0, error.start) + 1
+        before = content[line_start : error.start].decode("utf-8", "replace")
+        position = Position(content.count(b"\n", 0, error.start) + 1, len(before) + 1)
+        message = f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
+        raise _unreadable(path, message, position) from error
+
+
+def _unreadable(path: Path, message: str, position: Position = Position(1, 1)) -> ScenarioError:  # noqa: B008 - immutable
+    return ScenarioError(Problem(position, format_path(()), message).line(str(path)))

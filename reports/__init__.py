@@ -1,0 +1,1 @@
+"""Results go in; tables, plots, Markdown and HTML come out."""

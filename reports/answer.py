@@ -1,0 +1,196 @@
+"""The short answer: which variant leads in what, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edgebench.harness.metrics.definitions import metric
+from edgebench.reports.data import intervals_overlap, paired_ratio
+from edgebench.reports.format import number, scale_for, shown
+from edgebench.reports.sentences import Name, Sentence, joined, listed
+
+if TYPE_CHECKING:
+    from edgebench.harness.results.model import Summary
+    from edgebench.reports.data import ReportData
+
+NAMED_AT_MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that a reader wants the best variant for.
+
+    Attributes:
+        key: the metric that decides.
+        title: a heading of two or three words.
+        does_best: what the best one does, such as ``decodes fastest``.
+        do_best: the same for several.
+        next_one: what is said of the next one, around the ratio.
+    """
+
+    key: str
+    title: str
+    does_best: str
+    do_best: str
+    next_one: tuple[str, str]
+
+
+QUESTIONS = (
+    Question(
+        "decode_rate",
+        "Fastest decode",
+        "decodes fastest",
+        "decode fastest",
+        ("decodes at", "times that rate"),
+    ),
+    Question(
+        "ttft_s",
+        "First token soonest",
+        "gives the first token soonest",
+        "give the first token soonest",
+        ("takes", "times as long"),
+    ),
+    Question(
+        "peak_rss_bytes",
+        "Least memory",
+        "needs the least memory",
+        "need the least memory",
+        ("needs", "times as much"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The answer to one question on one workload.
+
+    Attributes:
+        question: what was asked.
+        variants: the best one, and those that can't be told apart from it; best first.
+        value, unit, interval: the best one's, as text.
+        certainty: one of ``sure``, ``tie``, ``unsure`` (no interval), ``alone`` (nothing to
+            compare with), ``unknown`` (not measured).
+        sentence: all of it as a sentence.
+    """
+
+    question: Question
+    variants: tuple[str, ...]
+    value: str
+    unit: str
+    interval: str
+    certainty: str
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The short answer for one workload."""
+
+    workload: str
+    leaders: tuple[Leader, ...]
+
+    @property
+    def paragraph(self) -> Sentence:
+        """All the answers as one paragraph."""
+        return joined(each.sentence for each in self.leaders)
+
+
+def answers(data: ReportData) -> tuple[Answer, ...]:
+    """The short answers, one for each workload."""
+    return tuple(
+        Answer(workload, tuple(_leader(data, workload, question) for question in QUESTIONS))
+        for workload in data.workload_names
+    )
+
+
+def best_variants(summaries: dict[str, Summary], key: str) -> tuple[tuple[str, ...], bool]:
+    """The best variant and those that can't be told apart from it, best first.
+
+    Args:
+        summaries: by variant, with a median each, at least one.
+        key: the metric, which says what is better.
+
+    Returns:
+        The variants, and whether every interval that the decision needs is there.
+    """
+    higher = metric(key).better == "higher"
+    ranked = sorted(summaries, key=lambda each: summaries[each].median or 0.0, reverse=higher)
+    best = summaries[ranked[0]]
+    overlaps = {each: intervals_overlap(best, summaries[each]) for each in ranked[1:]}
+    tied = [each for each, overlap in overlaps.items() if overlap]
+    known = all(overlap is not None for overlap in overlaps.values())
+    return (ranked[0], *tied), known
+
+
+def _leader(data: ReportData, workload: str, question: Question) -> Leader:
+    summaries = data.summaries(workload, question.key)
+    if not summaries:
+        return _unknown(data, workload, question)
+    variants, known = best_variants(summaries, question.key)
+    best = summaries[variants[0]]
+    scale = scale_for(best.unit, [best.median])
+    text = shown(best, scale)
+    figure = f"{text.value}{scale.suffix}"
+    with_interval = f"{figure} {text.interval}".rstrip()
+    if len(summaries) == 1:
+        certainty = "alone"
+        sentence = _alone(data, question, variants[0], with_interval)
+    elif len(variants) > 1:
+        certainty = "tie"
+        sentence = _tie(question, variants, figure)
+    elif not known:
+        certainty = "unsure"
+        sentence = (
+            Name(variants[0]),
+            f" {question.does_best} at {figure}, but with too few repetitions for an interval: "
+            "take it as a hint.",
+        )
+    else:
+        certainty = "sure"
+        lead = (Name(variants[0]), f" {question.does_best}: {with_interval}")
+        sentence = (*lead, *_next(data, workload, question, variants[0]))
+    return Leader(
+        question, variants, text.value, scale.unit, text.interval, certainty, tuple(sentence)
+    )
+
+
+def _alone(data: ReportData, question: Question, variant: str, figure: str) -> Sentence:
+    label = metric(question.key).label
+    if len(data.variant_ids) == 1:
+        return (f"{label}: {figure}.",)
+    return ("Only ", Name(variant), f" has a {label.lower()}: {figure}.")
+
+
+def _tie(question: Question, variants: tuple[str, ...], figure: str) -> Sentence:
+    named = variants[:NAMED_AT_MOST]
+    more = len(variants) - len(named)
+    rest = f" and {more} more" if more else ""
+    return (
+        *listed(named),
+        f"{rest} {question.do_best}, at about {figure}; their 95 % intervals overlap, so this "
+        "run can't tell them apart.",
+    )
+
+
+def _next(data: ReportData, workload: str, question: Question, best: str) -> Sentence:
+    summaries = data.summaries(workload, question.key)
+    del summaries[best]
+    (runner_up, *_), _ = best_variants(summaries, question.key)
+    ratio = paired_ratio(data.run.trials, workload, question.key, runner_up, best)
+    if ratio is None:
+        return (".",)
+    before, after = question.next_one
+    return ("; ", Name(runner_up), f", the next, {before} {number(ratio, 2)} {after}.")
+
+
+def _unknown(data: ReportData, workload: str, question: Question) -> Leader:
+    label = metric(question.key).label.lower()
+    reasons = dict.fromkeys(
+        summary.reason
+        for variant in data.variant_ids
+        if (summary := data.summary(workload, variant, question.key)) and summary.reason
+    )
+    reason = f": {next(iter(reasons))}" if reasons else ""
+    sentence = (f"No {label} was measured{reason.rstrip('.')}.",)
+    return Leader(question, (), "–", "", "", "unknown", sentence)

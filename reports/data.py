@@ -1,0 +1,167 @@
+"""Everything that a report says, computed once from a run and shared by all its forms."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from edgebench.harness.results.model import Cell, Summary
+from edgebench.harness.results.run import Run, read_run
+from edgebench.harness.results.summary import summarize
+from edgebench.reports.failures import FailureView, failure_views
+from edgebench.reports.series import Place, Series, SeriesCollector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+
+    from edgebench.harness.results.model import RunRecord, Trial, VariantRecord
+
+BITS_PER_BYTE = 8
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """A run, ready to be shown.
+
+    Attributes:
+        run: the run; its trials may lack their raw samples, which are in `series`.
+        cells: one for each workload and variant of the run, in the order of the table.
+        series: what is drawn over tokens and over time.
+        failures: what failed, each kind of failure once.
+        by_variant: metrics that need no trial: the model's size.
+    """
+
+    run: Run
+    cells: Mapping[Place, Cell]
+    series: Series
+    failures: tuple[FailureView, ...]
+    by_variant: Mapping[str, Mapping[str, Summary]]
+
+    @property
+    def record(self) -> RunRecord:
+        """``run.json``."""
+        return self.run.record
+
+    @cached_property
+    def variant_ids(self) -> tuple[str, ...]:
+        """The variants, in the order of the table."""
+        return tuple(each.id for each in self.record.variants)
+
+    @cached_property
+    def workload_names(self) -> tuple[str, ...]:
+        """The workloads, in the order of the run."""
+        return tuple(each.name for each in self.record.workloads)
+
+    def cell(self, workload: str, variant: str) -> Cell:
+        """The cell of a variant on a workload."""
+        return self.cells[workload, variant]
+
+    def summary(self, workload: str, variant: str, key: str) -> Summary | None:
+        """One metric of one cell; None where the run says nothing about it."""
+        own = self.cells[workload, variant].metrics.get(key)
+        return own if own is not None else self.by_variant[variant].get(key)
+
+    def summaries(self, workload: str, key: str) -> dict[str, Summary]:
+        """One metric of all variants on a workload, those without a value left out."""
+        found = ((each, self.summary(workload, each, key)) for each in self.variant_ids)
+        return {
+            variant: summary
+            for variant, summary in found
+            if summary is not None and summary.median is not None
+        }
+
+    @cached_property
+    def metric_keys(self) -> frozenset[str]:
+        """Every metric that any cell says something about."""
+        keys = {key for cell in self.cells.values() for key in cell.metrics}
+        for summaries in self.by_variant.values():
+            keys.update(summaries)
+        return frozenset(keys)
+
+
+def build_report_data(run: Run) -> ReportData:
+    """What there is to say about a run that was read."""
+    collector = SeriesCollector()
+    for trial in run.trials:
+        collector.take(trial)
+    return _build(run, collector.series())
+
+
+def load_report_data(path: str | PathLike[str]) -> ReportData:
+    """Read a run's folder for a report; a large run needs little memory this way.
+
+    Raises:
+        ResultError: as `read_run` does.
+    """
+    collector = SeriesCollector()
+    run = read_run(path, reduce=collector.take)
+    return _build(run, collector.series())
+
+
+def intervals_overlap(one: Summary, other: Summary) -> bool | None:
+    """Whether two 95 % intervals share a value; None where one of the two is missing."""
+    if one.ci_low is None or one.ci_high is None or other.ci_low is None or other.ci_high is None:
+        return None
+    return one.ci_low <= other.ci_high and other.ci_low <= one.ci_high
+
+
+def paired_ratio(
+    trials: Sequence[Trial], workload: str, key: str, numerator: str, denominator: str
+) -> float | None:
+    """How many times a variant's value is another's: the median of the ratios within blocks.
+
+    Pairing within a block takes out what drifted between blocks (heat, other load).
+
+    Returns:
+        None where no block holds a value of both.
+    """
+    values: dict[str, dict[int, list[float]]] = {
+        numerator: defaultdict(list),
+        denominator: defaultdict(list),
+    }
+    for trial in trials:
+        if trial.workload != workload or trial.phase != "measured" or trial.status != "ok":
+            continue
+        blocks = values.get(trial.variant)
+        measured = trial.metrics.get(key)
+        if blocks is not None and measured is not None and measured.value is not None:
+            blocks[trial.block].append(measured.value)
+    below = values[denominator]
+    ratios = [
+        statistics.median(above) / statistics.median(below[block])
+        for block, above in values[numerator].items()
+        if block in below and statistics.median(below[block]) > 0
+    ]
+    return statistics.median(ratios) if ratios else None
+
+
+def _build(run: Run, series: Series) -> ReportData:
+    summarized = {(each.workload, each.variant): each for each in summarize(run.record, run.trials)}
+    cells = {
+        (workload.name, variant.id): summarized.get((workload.name, variant.id))
+        or Cell(variant=variant.id, workload=workload.name, status="not_run", n=0)
+        for workload in run.record.workloads
+        for variant in run.record.variants
+    }
+    return ReportData(
+        run=run,
+        cells=cells,
+        series=series,
+        failures=failure_views(run.trials, cells),
+        by_variant={each.id: _of_artifact(each) for each in run.record.variants},
+    )
+
+
+def _of_artifact(variant: VariantRecord) -> dict[str, Summary]:
+    artifact = variant.artifact
+    if artifact is None:
+        return {}
+    found = {"model_bytes": Summary(median=artifact.bytes, n=1, unit="byte", source="observed")}
+    if artifact.parameters:
+        bits = BITS_PER_BYTE * artifact.bytes / artifact.parameters
+        found["bits_per_weight"] = Summary(median=bits, n=1, unit="bit", source="derived")
+    return found

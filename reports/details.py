@@ -1,0 +1,80 @@
+"""Every figure of the run, in full: what the comparison leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edgebench.harness.metrics.definitions import METRICS, metric
+from edgebench.reports.format import NOT_MEASURED, decimals_for, number, scale_for, shown
+
+if TYPE_CHECKING:
+    from edgebench.harness.results.model import Summary
+    from edgebench.reports.data import ReportData
+    from edgebench.reports.format import Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One metric of one variant on one workload, all of it as text.
+
+    Attributes:
+        sort: the median, to sort by, or None.
+    """
+
+    metric: str
+    variant: str
+    median: str
+    unit: str
+    interval: str
+    least: str
+    most: str
+    variation: str
+    repetitions: int
+    source: str
+    reason: str
+    sort: float | None
+
+
+def details(data: ReportData, workload: str) -> tuple[Detail, ...]:
+    """Every metric of every variant on a workload, metric by metric."""
+    known = [key for key in METRICS if key in data.metric_keys]
+    keys = [*known, *sorted(data.metric_keys - set(known))]
+    rows: list[Detail] = []
+    for key in keys:
+        found = {each: data.summary(workload, each, key) for each in data.variant_ids}
+        present = [each for each in found.values() if each is not None]
+        if not present:
+            continue
+        scale = scale_for(present[0].unit, [each.median for each in present])
+        rows += [
+            _detail(metric(key).label, variant, summary, scale)
+            for variant, summary in found.items()
+            if summary is not None
+        ]
+    return tuple(rows)
+
+
+def _detail(label: str, variant: str, summary: Summary, scale: Scale) -> Detail:
+    text = shown(summary, scale)
+    return Detail(
+        metric=label,
+        variant=variant,
+        median=text.value,
+        unit=scale.unit,
+        interval=text.interval,
+        least=_plain(summary.min, scale),
+        most=_plain(summary.max, scale),
+        variation="" if summary.cv is None else f"{summary.cv:.1%}",
+        repetitions=summary.n,
+        source=summary.source if summary.median is not None else "",
+        reason=summary.reason or "",
+        sort=summary.median,
+    )
+
+
+def _plain(value: float | None, scale: Scale) -> str:
+    if value is None:
+        return NOT_MEASURED
+    scaled = value / scale.size
+    return number(scaled, decimals_for(scaled))

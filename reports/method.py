@@ -1,0 +1,147 @@
+"""How the figures were made, in words: the protocol, the statistics, the definitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edgebench.harness.metrics.definitions import METRICS, metric
+from edgebench.harness.metrics.statistics import MIN_BLOCKS, RESAMPLES
+from edgebench.reports.format import duration, scale_for
+
+if TYPE_CHECKING:
+    from edgebench.harness.results.model import RunRecord
+    from edgebench.reports.data import ReportData
+
+SOURCES = (
+    ("observed", "our own clock, or the kernel's own accounting"),
+    ("engine", "the framework reported it"),
+    ("derived", "computed from other values"),
+    ("estimated", "from a model, not from a measurement"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One metric of the report.
+
+    Attributes:
+        key: the metric's key in the result files.
+        label: its name for people.
+        unit: the unit it is stored in, written out.
+        sources: who said its values in this run; empty where it has none.
+        definition: what exactly was measured.
+    """
+
+    key: str
+    label: str
+    unit: str
+    sources: tuple[str, ...]
+    definition: str
+
+
+def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
+    """The protocol of the run, as (subject, sentences)."""
+    protocol = record.protocol
+    order = (
+        f"The variants are interleaved in blocks, in an order drawn at random (seed {record.seed}),"
+        " so that drift of the machine meets all of them alike."
+        if protocol.interleave
+        else f"One variant after the other, not interleaved (seed {record.seed}): drift of the "
+        "machine meets the later ones only."
+    )
+    pause = f", {duration(protocol.cooldown_s)} apart" if protocol.cooldown_s else ""
+    repetitions = _plural(protocol.per_block, "measured repetition")
+    return (
+        (
+            "Prompts",
+            "Every variant gets the same token ids, of exactly the stated length, and makes "
+            "exactly the stated number of tokens, greedily, past any end of text. Each generation "
+            "starts from an empty KV cache, filled to the workload's depth.",
+        ),
+        (
+            "Processes",
+            "Each framework runs in a process of its own, started fresh for each block"
+            f"{pause}. A block holds {repetitions} of each workload. Time stamps are taken inside "
+            "of that process.",
+        ),
+        ("Order", order),
+        (
+            "Warm-up",
+            f"At least {protocol.warmup_min} and at most {protocol.warmup_max} in each process, "
+            f"until two in a row differ by at most {protocol.warmup_stable_within:.3g} of the "
+            "larger one. Warm-ups are kept in the files and count in no figure.",
+        ),
+        (
+            "Repetitions",
+            f"At least {protocol.min_repetitions} and at most {protocol.max_repetitions}, until "
+            f"half of the 95 % interval is at most {protocol.ci_half_width:.1%} of the median, or "
+            f"until the time budget of {duration(protocol.time_budget_s)} ends.",
+        ),
+        (
+            "Median and interval",
+            "A value is the median over the measured repetitions. The brackets hold its 95 % "
+            f"interval: a percentile bootstrap over blocks, {RESAMPLES} resamples, from "
+            f"{MIN_BLOCKS} blocks on. The interval also decides how many digits are shown.",
+        ),
+        (
+            "Comparing",
+            "Two variants whose intervals overlap are reported as not told apart. Ratios are the "
+            "median of the ratios within blocks. A cell whose standard deviation is more than "
+            f"{protocol.max_cv:.0%} of its mean is marked noisy.",
+        ),
+        (
+            "Not measured",
+            "A dash, with the reason below the table; never 0.",
+        ),
+        (
+            "Time limit",
+            f"A call that takes longer than {duration(protocol.timeout_s)} is stopped and counts "
+            "as a failure, which is a row of its own.",
+        ),
+    )
+
+
+def definitions(data: ReportData) -> tuple[Definition, ...]:
+    """Every metric that the run says something about, in the usual order, unknown ones last."""
+    sources: dict[str, dict[str, None]] = {key: {} for key in data.metric_keys}
+    units: dict[str, str] = {}
+    summaries = [cell.metrics for cell in data.cells.values()] + list(data.by_variant.values())
+    for metrics in summaries:
+        for key, summary in metrics.items():
+            units.setdefault(key, summary.unit)
+            if summary.median is not None:
+                sources[key][summary.source] = None
+    known = [key for key in METRICS if key in sources]
+    others = sorted(key for key in sources if key not in METRICS)
+    return tuple(
+        Definition(
+            key=key,
+            label=metric(key).label,
+            unit=scale_for(units[key], [1.0]).unit,
+            sources=tuple(sources[key]),
+            definition=metric(key).definition,
+        )
+        for key in (*known, *others)
+    )
+
+
+def where_the_time_went(record: RunRecord) -> tuple[tuple[str, str], ...]:
+    """The run's wall time in its parts; empty where the run did not finish."""
+    spent = record.accounting
+    if spent is None:
+        return ()
+    return (
+        ("All of it", duration(spent.wall_s)),
+        ("Preparing models", duration(spent.prepare_s)),
+        ("Starting processes", duration(spent.start_s)),
+        ("Loading", duration(spent.load_s)),
+        ("Warming up", duration(spent.warmup_s)),
+        ("Measuring", duration(spent.measured_s)),
+        ("Cooling down", duration(spent.cooldown_s)),
+        ("Everything else", duration(spent.overhead_s)),
+    )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,89 @@
+"""The options that were in effect: what differs between the variants, and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edgebench.harness.results.model import Scalar, VariantRecord
+    from edgebench.reports.data import ReportData
+
+ABSENT = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What each variant really ran with.
+
+    Attributes:
+        differing: names of the facts and options in which variants differ.
+        rows: by variant, the values of `differing` in that order.
+        shared: facts and options that are the same everywhere, with their value.
+        overruled: options that were asked for and are not what the framework used, as
+            (variant, option, asked, used).
+    """
+
+    differing: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    shared: tuple[tuple[str, str], ...]
+    overruled: tuple[tuple[str, str, str, str], ...]
+
+
+def option_text(value: Scalar) -> str:
+    """An option's value as people write it in a scenario."""
+    if value is None:
+        return "not said"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def options(data: ReportData) -> Options:
+    """Compare the variants' effective options and the facts that act like options."""
+    variants = data.record.variants
+    used = {each.id: _facts(each) | _effective(data, each) for each in variants}
+    names = dict.fromkeys(name for values in used.values() for name in values)
+    table = {name: [values.get(name, ABSENT) for values in used.values()] for name in names}
+    differing = tuple(name for name, values in table.items() if len(set(values)) > 1)
+    return Options(
+        differing=differing,
+        rows=tuple(
+            (variant, tuple(values.get(name, ABSENT) for name in differing))
+            for variant, values in used.items()
+        ),
+        shared=tuple(
+            (name, values[0]) for name, values in table.items() if name not in set(differing)
+        ),
+        overruled=tuple(
+            (each.id, name, option_text(asked), used[each.id][name])
+            for each in variants
+            for name, asked in each.options.items()
+            if used[each.id].get(name, option_text(asked)) != option_text(asked)
+        ),
+    )
+
+
+def _facts(variant: VariantRecord) -> dict[str, str]:
+    facts = {
+        "engine": variant.engine,
+        "engine version": variant.engine_version,
+        "quantization": variant.quantization,
+        "context tokens": variant.context_tokens,
+    }
+    return {name: option_text(value) for name, value in facts.items() if value is not None}
+
+
+def _effective(data: ReportData, variant: VariantRecord) -> dict[str, str]:
+    effective = variant.effective_options
+    if not effective:
+        # A run that was killed has them only in the record of the load.
+        effective = next(
+            (
+                trial.effective_options
+                for trial in data.run.trials
+                if trial.variant == variant.id and trial.effective_options
+            ),
+            variant.options,
+        )
+    return {name: option_text(value) for name, value in effective.items()}

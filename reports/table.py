@@ -1,0 +1,279 @@
+"""The comparison table, the same in the terminal, in Markdown and in HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edgebench.harness.metrics.definitions import Better, metric
+from edgebench.reports.answer import best_variants
+from edgebench.reports.format import NOT_MEASURED, Scale, scale_for, shown
+from edgebench.reports.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from edgebench.harness.results.model import Cell, ProtocolRecord, Summary
+    from edgebench.reports.data import ReportData
+
+ALWAYS = ("decode_rate", "ttft_s", "prefill_rate", "itl_p95_s", "peak_rss_bytes", "model_bytes")
+"""Columns that a comparison has even where nothing was measured: the dash is the finding."""
+
+WHERE_MEASURED = ("load_s", "load_cold_s", "energy_per_token_j", "rate_per_watt")
+"""Columns that are shown where any variant has a value."""
+
+_LEAST_TO_COMPARE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric.
+
+    Attributes:
+        key, label, short: of the metric.
+        scale: the unit of the whole column.
+        better: which direction is better.
+        sources: who said the values; more than one where the column mixes them.
+    """
+
+    key: str
+    label: str
+    short: str
+    scale: Scale
+    better: Better | None
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of the table.
+
+    Attributes:
+        text: the median, or a dash.
+        interval: the 95 % interval, or empty.
+        sort: what to sort by, or None.
+        source: who said it, where the column mixes sources; else empty.
+        best: whether it is the best of its column or can't be told apart from it.
+        footnote: the number of the footnote that says why something is missing, or None.
+        reason: the text of that footnote.
+    """
+
+    text: str
+    interval: str = ""
+    sort: float | None = None
+    source: str = ""
+    best: bool = False
+    footnote: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One variant.
+
+    Attributes:
+        variant: its id.
+        place: its place in the run, which gives it its colour.
+        repetitions: measured repetitions that succeeded.
+        remarks: what a reader must know about the row, in a few words each.
+        failed: whether it has no values because it failed.
+        values: in the order of the columns.
+    """
+
+    variant: str
+    place: int
+    repetitions: int
+    remarks: tuple[str, ...]
+    failed: bool
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTable:
+    """All variants on one workload.
+
+    Attributes:
+        workload: the workload's name.
+        columns, rows: in the order in which they are shown.
+        footnotes: the reasons for what is missing; the first is number 1.
+        remarks: what each remark in the rows means.
+    """
+
+    workload: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    footnotes: tuple[str, ...]
+    remarks: tuple[tuple[str, str], ...]
+
+
+def comparison_rows(data: ReportData) -> tuple[ComparisonTable, ...]:
+    """The comparison, one table for each workload."""
+    return tuple(_table(data, workload) for workload in data.workload_names)
+
+
+def flag_text(flag: str) -> str:
+    """A cell's flag in words."""
+    return {
+        "noisy": "noisy",
+        "unstable_warmup": "unstable warm-up",
+        "few_repetitions": "few repetitions",
+        "cut_by_budget": "cut by budget",
+        "quick": "quick look",
+    }.get(flag, flag.replace("_", " "))
+
+
+def flag_meaning(flag: str, protocol: ProtocolRecord) -> str:
+    """What a cell's flag says about its values."""
+    return {
+        "noisy": (
+            "time to first token or decode rate varied by more than "
+            f"{protocol.max_cv:.0%} (standard deviation / mean): something disturbed it"
+        ),
+        "unstable_warmup": (
+            "the last two warm-ups still differed by more than "
+            f"{protocol.warmup_stable_within:.0%}: the first repetitions may be slower or faster"
+        ),
+        "few_repetitions": (
+            f"fewer than the {protocol.min_repetitions} repetitions that the scenario asks for"
+        ),
+        "cut_by_budget": (
+            f"the time budget of {protocol.time_budget_s:g} s ended before the interval was as "
+            "narrow as asked"
+        ),
+        "quick": "a quick run: shorter and fewer repetitions, not a measurement",
+    }.get(flag, "a remark that this edgebench does not know")
+
+
+class _Footnotes:
+    """Numbers the reasons, each once."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, int] = {}
+
+    def number(self, reason: str) -> int:
+        return self.texts.setdefault(reason, len(self.texts) + 1)
+
+
+def _table(data: ReportData, workload: str) -> ComparisonTable:
+    summaries = {
+        key: {each: data.summary(workload, each, key) for each in data.variant_ids}
+        for key in (*ALWAYS, *WHERE_MEASURED)
+    }
+    keys = [
+        key
+        for key, values in summaries.items()
+        if key in ALWAYS or any(each and each.median is not None for each in values.values())
+    ]
+    columns = tuple(_column(key, summaries[key]) for key in keys)
+    best = {key: _best(key, summaries[key]) for key in keys}
+    footnotes = _Footnotes()
+    rows = tuple(
+        _row(data.cell(workload, variant), place, columns, summaries, best, footnotes)
+        for place, variant in enumerate(data.variant_ids)
+    )
+    flags = dict.fromkeys(
+        flag for variant in data.variant_ids for flag in data.cell(workload, variant).flags
+    )
+    return ComparisonTable(
+        workload=workload,
+        columns=columns,
+        rows=rows,
+        footnotes=tuple(footnotes.texts),
+        remarks=tuple(
+            (flag_text(flag), flag_meaning(flag, data.record.protocol)) for flag in flags
+        ),
+    )
+
+
+def _column(key: str, summaries: Mapping[str, Summary | None]) -> Column:
+    known = metric(key)
+    present = [each for each in summaries.values() if each and each.median is not None]
+    unit = present[0].unit if present else known.unit
+    return Column(
+        key=key,
+        label=known.label,
+        short=known.short,
+        scale=scale_for(unit, [each.median for each in present]),
+        better=known.better,
+        sources=tuple(sorted({each.source for each in present})),
+    )
+
+
+def _best(key: str, summaries: Mapping[str, Summary | None]) -> frozenset[str]:
+    present = {
+        variant: each
+        for variant, each in summaries.items()
+        if each is not None and each.median is not None
+    }
+    if metric(key).better is None or len(present) < _LEAST_TO_COMPARE:
+        return frozenset()
+    variants, _ = best_variants(present, key)
+    ends = {present[each].median for each in variants}
+    equal = {each for each, summary in present.items() if summary.median in ends}
+    # Where all are alike, marking every value says nothing.
+    return frozenset(equal) if len(equal) < len(present) else frozenset()
+
+
+def _row(
+    cell: Cell,
+    place: int,
+    columns: tuple[Column, ...],
+    summaries: Mapping[str, Mapping[str, Summary | None]],
+    best: Mapping[str, frozenset[str]],
+    footnotes: _Footnotes,
+) -> Row:
+    absent = _absent(cell)
+    values = tuple(
+        _value(
+            summaries[column.key][cell.variant],
+            column,
+            absent,
+            footnotes,
+            best=cell.variant in best[column.key],
+        )
+        for column in columns
+    )
+    return Row(
+        variant=cell.variant,
+        place=place,
+        repetitions=cell.n,
+        remarks=(*_status(cell), *(flag_text(flag) for flag in cell.flags)),
+        failed=cell.status == "failed",
+        values=values,
+    )
+
+
+def _value(
+    summary: Summary | None, column: Column, absent: str, footnotes: _Footnotes, *, best: bool
+) -> Value:
+    if summary is None or summary.median is None:
+        reason = one_line((summary.reason if summary else None) or absent)
+        return Value(NOT_MEASURED, footnote=footnotes.number(reason), reason=reason)
+    text = shown(summary, column.scale)
+    no_interval = one_line(summary.reason) if summary.reason and not text.interval else ""
+    return Value(
+        text=text.value,
+        interval=text.interval,
+        sort=summary.median,
+        source=summary.source if len(column.sources) > 1 else "",
+        best=best,
+        footnote=footnotes.number(no_interval) if no_interval else None,
+        reason=no_interval,
+    )
+
+
+def _absent(cell: Cell) -> str:
+    """Why a cell says nothing at all about a metric."""
+    if cell.failure is not None and not cell.n:
+        return f"failed: {cell.failure.message}"
+    if cell.status == "not_run":
+        return "not run"
+    return "not collected in this run"
+
+
+def _status(cell: Cell) -> tuple[str, ...]:
+    if cell.status == "failed":
+        return ("failed",)
+    if cell.status == "not_run":
+        return ("not run",)
+    return (f"{cell.n_failed} failed",) if cell.n_failed else ()

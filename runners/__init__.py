@@ -1,0 +1,1 @@
+"""What runs inside each framework's own process; needs the standard library only."""

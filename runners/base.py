@@ -1,0 +1,249 @@
+"""The contract between edgebench and a framework: small, and standard library only.
+
+A runner is a class with four methods, `describe`, `load`, `generate` and `close`. What more a
+framework can do (tokenize, score, make its own artifacts) are protocols of their own, which the
+worker looks for. See ``docs/adding-a-runner.md``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+# Imported at run time, since the harness reads these annotations to check what a runner sends.
+from collections.abc import Mapping, Sequence  # noqa: TC003
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+
+Scalar: TypeAlias = bool | int | float | str | None
+
+Reason: TypeAlias = Literal[
+    "unsupported", "invalid", "unavailable", "out_of_memory", "framework", "internal"
+]
+
+
+class RunnerFailure(Exception):  # noqa: N818 - a failure that is reported, not a bug
+    """What a runner raises when it can't do what was asked; it becomes a row in the results.
+
+    Args:
+        message: one sentence for the user: what happened and what to do.
+        reason: ``unsupported`` (the framework lacks it), ``invalid`` (the request is wrong),
+            ``unavailable`` (not installed), ``out_of_memory``, ``framework`` (it said no).
+    """
+
+    def __init__(self, message: str, *, reason: Reason = "framework") -> None:
+        super().__init__(message)
+        self.reason: Reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a runner, as a scenario's variant may set it.
+
+    Attributes:
+        kind: the type that a scenario must give.
+        default: what the runner does when it is not set; None where the framework decides.
+        choices: the allowed values, or empty where any is allowed.
+        minimum: the least number allowed.
+        help: one sentence.
+    """
+
+    kind: Literal["int", "float", "bool", "str"]
+    help: str
+    default: Scalar = None
+    choices: tuple[Scalar, ...] = ()
+    minimum: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a framework can do; what it can't becomes a null with the reason."""
+
+    token_ids_in: bool
+    token_ids_out: bool
+    token_timestamps: bool
+    ignores_end_of_text: bool
+    threads: bool
+    chat_template: bool = False
+    scoring: bool = False
+    top_k_logits: bool = False
+    kv_cache_types: tuple[str, ...] = ()
+    gpu_backends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Which engine a runner drives.
+
+    Attributes:
+        engine: the engine's own name, such as ``llama.cpp`` or ``LiteRT-LM``.
+        engine_version: its version, with the binding's where they differ.
+        build: build flags and other facts that change its speed.
+    """
+
+    engine: str
+    engine_version: str
+    capabilities: Capabilities
+    build: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """What to load.
+
+    Attributes:
+        model_path: the artifact that the framework reads.
+        context_tokens: the most tokens, prompt and generated together, of any workload.
+        options: the variant's options; those not set are absent.
+        vocab_only: only the tokenizer and the model's facts are needed.
+    """
+
+    model_path: str
+    context_tokens: int
+    options: Mapping[str, Scalar] = field(default_factory=dict)
+    vocab_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """What was loaded.
+
+    Attributes:
+        effective_options: what the framework says it uses, read back from it where possible.
+        vocabulary_size: token ids are at least 0 and below it.
+        parameters: weights in the model, or None where the framework does not say.
+        trained_context_tokens: the longest context that the model was trained for.
+        chat_template: the model's own Jinja template, or None.
+        bos_text, eos_text: the texts that a chat template may ask for.
+    """
+
+    effective_options: dict[str, Scalar]
+    vocabulary_size: int
+    architecture: str | None = None
+    parameters: int | None = None
+    trained_context_tokens: int | None = None
+    chat_template: str | None = None
+    bos_text: str = ""
+    eos_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """One prompt and how many tokens to make.
+
+    Every generation starts from an empty KV cache, fills `depth_ids` in (not measured), takes the
+    prompt and makes exactly `max_tokens` tokens, greedily, past any end-of-text token.
+
+    Attributes:
+        prompt_ids: the prompt as token ids; all frameworks get the same.
+        prompt_text: a text that tokenizes to exactly `prompt_ids`, or None. Where it is given,
+            tokenizing it belongs to the measured time, and ids that differ are a failure.
+        depth_ids: tokens already in the cache when the clock starts.
+    """
+
+    prompt_ids: Sequence[int]
+    max_tokens: int
+    prompt_text: str | None = None
+    depth_ids: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What came out, with ``time.perf_counter_ns()`` time stamps taken in the runner.
+
+    Attributes:
+        token_ids: the generated tokens, the first one (made by the prefill) included.
+        submitted_ns: when the prompt was handed over.
+        tokenized_ns: when its ids were known, or None where ids were handed over.
+        prefilled_ns: when the prompt had been processed, or None where it can't be seen.
+        token_ns: when each generated token was available; as long as `token_ids`.
+        prompt_tokens: how many prompt tokens the framework processed.
+        finish_reason: ``length``, or what ended it early.
+        engine: the framework's own figures, by metric key, in the units of that metric.
+    """
+
+    token_ids: Sequence[int]
+    submitted_ns: int
+    token_ns: Sequence[int]
+    prompt_tokens: int
+    finish_reason: str
+    tokenized_ns: int | None = None
+    prefilled_ns: int | None = None
+    depth_tokens: int = 0
+    engine: Mapping[str, float] = field(default_factory=dict)
+
+
+class Runner(Protocol):
+    """What every runner has. The framework is imported in `describe`, never at the module's top."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]]
+    """The options that a scenario's variant may set for this runner."""
+
+    QUANTIZATIONS: ClassVar[tuple[str, ...]]
+    """The quantisations that `convert` makes; ``source`` (the file as it is) is always there."""
+
+    PIP: ClassVar[str]
+    """What pip installs to make this runner available, such as ``edgebench[llama-cpp]``."""
+
+    def describe(self) -> Description:
+        """Import the framework and say which it is. Raises `RunnerFailure` (unavailable)."""
+
+    def load(self, request: LoadRequest) -> LoadedModel:
+        """Load the model, ready for its first prompt."""
+
+    def generate(self, request: GenerateRequest) -> Generation:
+        """Run one prompt; the same request gives the same tokens."""
+
+    def close(self) -> None:
+        """Free what `load` made. May be called without it, and twice."""
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """A runner that gives access to the model's tokenizer, once loaded."""
+
+    def tokenize(self, text: str) -> list[int]:
+        """The ids of `text` as a prompt: special tokens parsed, a start token where it is due."""
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of `ids`, special tokens written out, without a start token of its own."""
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """A runner that gives the log-likelihoods of given tokens."""
+
+    def score(self, ids: Sequence[int], start: int) -> list[float]:
+        """Natural-log likelihoods of ``ids[start:]``, each given all the tokens before it.
+
+        Args:
+            ids: token ids, at most the loaded context.
+            start: the first position to score, at least 1.
+
+        Returns:
+            ``len(ids) - start`` numbers, at most 0.
+        """
+
+
+@runtime_checkable
+class Converter(Protocol):
+    """A runner that makes its artifact from a source model, with its framework's own tools."""
+
+    def convert(self, source: str, quantization: str, target: str) -> dict[str, str]:
+        """Write the artifact to `target`, which does not exist yet.
+
+        Args:
+            source: path of the source model.
+            quantization: one of `QUANTIZATIONS`.
+            target: path to write.
+
+        Returns:
+            What a reader should know: ``tool`` with its version, and ``note``.
+        """
+
+
+def to_wire(value: object) -> dict[str, object]:
+    """A dataclass of this module as JSON-ready values."""
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        msg = f"not a dataclass instance: {value!r}"
+        raise TypeError(msg)
+    return dataclasses.asdict(value)

@@ -1,0 +1,303 @@
+"""A runner without a framework: deterministic, scriptable, for testing the harness only.
+
+Its options make it slow, large, wrong or dead at a chosen moment. It says nothing about any
+framework, and no report should ever show it beside one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar
+
+from edgebench.runners.base import (
+    Capabilities,
+    Description,
+    GenerateRequest,
+    Generation,
+    LoadedModel,
+    LoadRequest,
+    Option,
+    RunnerFailure,
+    Scalar,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+VOCABULARY = 256 + 3
+"""One id for each byte, after padding (0), start (1) and end (2)."""
+
+NS = 1_000_000_000
+
+SIGNALS = ("SIGSEGV", "SIGABRT", "SIGKILL", "SIGILL", "SIGFPE", "SIGTERM")
+
+
+class FakeRunner:
+    """Makes tokens from a hash of what came before, at the pace its options ask for."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]] = MappingProxyType(
+        {
+            "threads": Option("int", "Recorded, and without effect.", default=1, minimum=1),
+            "load_s": Option("float", "How long loading takes.", default=0.0, minimum=0),
+            "prefill_s": Option("float", "How long a prompt takes.", default=0.0, minimum=0),
+            "token_s": Option(
+                "float", "How long each further token takes.", default=0.0, minimum=0
+            ),
+            "jitter": Option(
+                "float", "Share by which times vary, by hash.", default=0.0, minimum=0
+            ),
+            "virtual_clock": Option(
+                "bool", "Write the times that would have passed, and do not wait.", default=False
+            ),
+            "allocate_mb": Option("int", "Memory to take and touch at load.", default=0, minimum=0),
+            "garbage": Option(
+                "bool", "Print noise and half lines on standard output.", default=False
+            ),
+            "fail": Option(
+                "str",
+                "What goes wrong.",
+                default="nothing",
+                choices=(
+                    "nothing",
+                    "missing",  # the framework is not installed
+                    "load",  # loading is refused
+                    "refuse",  # generating is refused
+                    "crash_at_load",
+                    "crash",  # at the token named by `fail_at_token`
+                    "exit",  # leaves with status 7, as some frameworks do
+                    "hang",
+                    "out_of_memory",
+                    "stream",  # writes garbage on the protocol's own stream
+                    "count",  # one token too few
+                    "end_of_text",  # stops early, and says so
+                    "prompt_count",  # processed other prompt tokens than asked
+                    "clock",  # time stamps going back
+                    "nan",  # figures and scores that are no numbers
+                    "ids",  # ids outside the vocabulary
+                ),
+            ),
+            "fail_at_token": Option("int", "Before which token it happens.", default=0, minimum=0),
+            "fail_from_call": Option(
+                "int", "From which generation of a process on.", default=0, minimum=0
+            ),
+            "signal": Option("str", "What a crash is.", default="SIGSEGV", choices=SIGNALS),
+        }
+    )
+    QUANTIZATIONS: ClassVar[tuple[str, ...]] = ("copy",)
+    PIP: ClassVar[str] = "edgebench"
+
+    def __init__(self) -> None:
+        self._options: dict[str, Scalar] = {}
+        self._calls = 0
+        self._context = 0
+        self._model = ""
+        self._ballast: bytearray | None = None
+
+    def describe(self) -> Description:
+        """It drives nothing."""
+        if self._options.get("fail") == "missing":
+            msg = "the fake framework was told to be missing"
+            raise RunnerFailure(msg, reason="unavailable")
+        return Description(
+            engine="fake",
+            engine_version="1",
+            capabilities=Capabilities(
+                token_ids_in=True,
+                token_ids_out=True,
+                token_timestamps=True,
+                ignores_end_of_text=True,
+                threads=True,
+                chat_template=True,
+                scoring=True,
+            ),
+        )
+
+    def load(self, request: LoadRequest) -> LoadedModel:
+        """Read the file's hash, take the memory asked for, wait as long as asked."""
+        self._options = {name: option.default for name, option in self.OPTIONS.items()}
+        self._options |= request.options
+        self._calls = 0
+        self._context = request.context_tokens
+        path = Path(request.model_path)
+        self._model = hashlib.sha256(path.read_bytes()).hexdigest()
+        if not request.vocab_only:
+            self._load_weights()
+        return LoadedModel(
+            effective_options={"threads": self._options["threads"], "context": self._context},
+            vocabulary_size=VOCABULARY,
+            architecture="fake",
+            parameters=path.stat().st_size,
+            chat_template="{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}",
+        )
+
+    def _load_weights(self) -> None:
+        fail = self._options["fail"]
+        if fail == "missing":
+            self.describe()
+        if fail == "load":
+            msg = "the fake framework was told to refuse this model"
+            raise RunnerFailure(msg)
+        if fail == "crash_at_load":
+            self._die()
+        if self._options["garbage"]:
+            # As C code would, past Python's own buffers.
+            os.write(1, b'\xff\xfe{"jsonrpc": garbage\nhalf a line')
+        self._ballast = bytearray(self._number("allocate_mb") * 1024 * 1024)
+        self._ballast[::4096] = b"\x01" * len(self._ballast[::4096])
+        time.sleep(float(self._options["load_s"] or 0))
+
+    def generate(self, request: GenerateRequest) -> Generation:
+        """Tokens from a hash of the model, the prompt and the position."""
+        if len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens > self._context:
+            msg = f"more tokens than the context of {self._context}"
+            raise RunnerFailure(msg, reason="invalid")
+        fails = self._calls >= self._number("fail_from_call")
+        fail = self._options["fail"] if fails else "nothing"
+        if fail == "refuse":
+            msg = "the fake framework was told to refuse this prompt"
+            raise RunnerFailure(msg)
+        seed = f"{self._model},{list(request.depth_ids)},{list(request.prompt_ids)}"
+        clock = _Clock(virtual=bool(self._options["virtual_clock"]))
+        submitted = clock.now()
+        tokenized = None
+        if request.prompt_text is not None:
+            if self.tokenize(request.prompt_text) != list(request.prompt_ids):
+                msg = "the prompt's text does not tokenize to the given ids"
+                raise RunnerFailure(msg, reason="invalid")
+            tokenized = clock.now()
+        clock.wait(self._pace("prefill_s", 0))
+        prefilled = clock.now()
+        ids: list[int] = []
+        stamps: list[int] = []
+        for position in range(request.max_tokens):
+            if position == self._number("fail_at_token"):
+                self._misbehave(str(fail))
+            if position:
+                clock.wait(self._pace("token_s", position))
+            digest = hashlib.sha256(f"{seed},{position}".encode()).digest()
+            ids.append(3 + digest[0])
+            stamps.append(clock.now())
+        self._calls += 1
+        return _spoiled(
+            Generation(
+                token_ids=ids,
+                submitted_ns=submitted,
+                tokenized_ns=tokenized,
+                prefilled_ns=prefilled,
+                token_ns=stamps,
+                prompt_tokens=len(request.prompt_ids),
+                depth_tokens=len(request.depth_ids),
+                finish_reason="length",
+            ),
+            str(fail),
+        )
+
+    def tokenize(self, text: str) -> list[int]:
+        """A start token, then one id a byte."""
+        return [1, *(3 + byte for byte in text.encode())]
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The bytes of `ids`, special ids left out."""
+        return bytes(number - 3 for number in ids if number > 2).decode("utf-8", "replace")  # noqa: PLR2004
+
+    def score(self, ids: Sequence[int], start: int) -> list[float]:
+        """The same likelihood for every token: one in the vocabulary's size."""
+        if self._options["fail"] == "nan":
+            return [math.nan] * (len(ids) - start)
+        return [-math.log(VOCABULARY)] * (len(ids) - start)
+
+    def convert(self, source: str, quantization: str, target: str) -> dict[str, str]:
+        """A copy of the file."""
+        if quantization not in self.QUANTIZATIONS:
+            msg = f"the fake runner makes {', '.join(self.QUANTIZATIONS)}, not {quantization}"
+            raise RunnerFailure(msg, reason="unsupported")
+        shutil.copyfile(source, target)
+        return {"tool": "fake 1"}
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._ballast = None
+
+    def _number(self, name: str) -> int:
+        return int(self._options.get(name) or 0)
+
+    def _pace(self, name: str, position: int) -> float:
+        digest = hashlib.sha256(f"{self._calls},{position},{name}".encode()).digest()
+        share = digest[0] / 255 * 2 - 1
+        return float(self._options[name] or 0) * (1 + float(self._options["jitter"] or 0) * share)
+
+    def _die(self) -> None:
+        number = signal.Signals[str(self._options["signal"])]
+        sys.stderr.write(f"fake framework: about to die of {number.name}\n")
+        sys.stderr.flush()
+        signal.signal(number, signal.SIG_DFL) if number != signal.SIGKILL else None
+        os.kill(os.getpid(), number)
+        signal.pause()
+
+    def _misbehave(self, fail: str) -> None:
+        if fail == "crash":
+            self._die()
+        if fail == "exit":
+            os._exit(7)
+        if fail == "hang":
+            signal.pause()
+        if fail == "out_of_memory":
+            raise MemoryError
+        if fail == "stream":
+            # The protocol's own stream is the last descriptor that was opened before this class.
+            for descriptor in range(3, 16):
+                _write_quietly(descriptor, b"Segmentation fault (not really)\n" * 3)
+
+
+class _Clock:
+    """Real time, or the time that would have passed."""
+
+    def __init__(self, *, virtual: bool) -> None:
+        self._virtual = virtual
+        self._now = time.perf_counter_ns()
+
+    def wait(self, seconds: float) -> None:
+        if self._virtual:
+            self._now += round(seconds * NS)
+        elif seconds:
+            time.sleep(seconds)
+
+    def now(self) -> int:
+        return self._now if self._virtual else time.perf_counter_ns()
+
+
+def _spoiled(good: Generation, fail: str) -> Generation:
+    changes: dict[str, object] = {}
+    if fail == "count":
+        changes = {"token_ids": good.token_ids[:-1], "token_ns": good.token_ns[:-1]}
+    elif fail == "end_of_text":
+        changes = {
+            "token_ids": good.token_ids[:1],
+            "token_ns": good.token_ns[:1],
+            "finish_reason": "end_of_text",
+        }
+    elif fail == "prompt_count":
+        changes = {"prompt_tokens": good.prompt_tokens + 1}
+    elif fail == "clock":
+        changes = {"token_ns": [*reversed(good.token_ns[:-1]), good.submitted_ns - 1]}
+    elif fail == "nan":
+        changes = {"engine": {"decode_rate": math.nan}}
+    elif fail == "ids":
+        changes = {"token_ids": [VOCABULARY + 1, *good.token_ids[1:]]}
+    fields = {name: getattr(good, name) for name in good.__slots__}
+    return Generation(**{**fields, **changes})
+
+
+def _write_quietly(descriptor: int, data: bytes) -> None:
+    try:
+        os.write(descriptor, data)
+    except OSError:
+        return  # closed, or not open for writing

@@ -1,0 +1,512 @@
+"""llama.cpp through its C API, by way of the bindings in ``llama-cpp-python``.
+
+The bindings' own ``Llama`` class is not used: its work per token, in Python and numpy, would be
+part of every figure. Here a token costs one ``llama_decode`` and one greedy pick, both in C.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from edgebench.runners.base import (
+    Capabilities,
+    Description,
+    GenerateRequest,
+    Generation,
+    LoadedModel,
+    LoadRequest,
+    Option,
+    RunnerFailure,
+    Scalar,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
+
+# Without an importance matrix: the smaller IQ formats need one.
+QUANTIZATIONS = (
+    "F32",
+    "F16",
+    "BF16",
+    "Q8_0",
+    "Q6_K",
+    "Q5_K_M",
+    "Q5_K_S",
+    "Q5_1",
+    "Q5_0",
+    "Q4_K_M",
+    "Q4_K_S",
+    "Q4_1",
+    "Q4_0",
+    "IQ4_NL",
+    "IQ4_XS",
+    "Q3_K_L",
+    "Q3_K_M",
+    "Q3_K_S",
+    "Q2_K",
+)
+
+# Names for what the C functions take as bare truth values.
+KEEP_DATA = False  # forgetting the cells is enough; clearing their memory would only take time
+ADD_SPECIAL = PARSE_SPECIAL = UNPARSE_SPECIAL = True
+REMOVE_SPECIAL = False
+
+SCORE_BATCH = 128
+"""Positions scored at once: their logits take 4 bytes x vocabulary each."""
+
+
+class LlamaCppRunner:
+    """Prefill, greedy decoding, scoring and quantising with llama.cpp."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]] = MappingProxyType(
+        {
+            "threads": Option(
+                "int", "Threads for decoding; the CPUs allowed where unset.", minimum=1
+            ),
+            "threads_batch": Option("int", "Threads for the prompt; as `threads`.", minimum=1),
+            "batch_size": Option("int", "Most tokens a call.", default=2048, minimum=1),
+            "ubatch_size": Option("int", "Most tokens a step inside.", default=512, minimum=1),
+            "kv_cache_type_k": Option(
+                "str", "Type of cached keys.", default="f16", choices=KV_TYPES
+            ),
+            "kv_cache_type_v": Option(
+                "str", "Type of cached values.", default="f16", choices=KV_TYPES
+            ),
+            "flash_attention": Option(
+                "str", "Fused attention.", default="auto", choices=("auto", "on", "off")
+            ),
+            "mmap": Option("bool", "Map the file instead of reading it.", default=True),
+            "mlock": Option("bool", "Hold the weights in memory.", default=False),
+            "gpu_layers": Option("int", "Layers on the GPU.", default=0, minimum=0),
+        }
+    )
+    QUANTIZATIONS: ClassVar[tuple[str, ...]] = QUANTIZATIONS
+    PIP: ClassVar[str] = "edgebench[llama-cpp]"
+
+    def __init__(self) -> None:
+        self._lib: Any = None
+        self._log = _Log()
+        self._model: Any = None
+        self._context: Any = None
+        self._vocab: Any = None
+        self._sampler: Any = None
+        self._batch_size = 0
+
+    def describe(self) -> Description:
+        """Import the bindings; name them and llama.cpp's own version."""
+        lib = self._import()
+        info = lib.llama_print_system_info().decode("utf-8", "replace")
+        gpu = ("gpu",) if lib.llama_supports_gpu_offload() else ()
+        return Description(
+            engine="llama.cpp",
+            engine_version=f"{lib.llama_version().decode()} (llama-cpp-python {lib.__version__})",
+            capabilities=Capabilities(
+                token_ids_in=True,
+                token_ids_out=True,
+                token_timestamps=True,
+                ignores_end_of_text=True,
+                threads=True,
+                chat_template=True,
+                scoring=True,
+                kv_cache_types=KV_TYPES,
+                gpu_backends=gpu,
+            ),
+            build={"system_info": info.strip()},
+        )
+
+    def load(self, request: LoadRequest) -> LoadedModel:
+        """Load the GGUF file and make a context of the length asked for."""
+        lib = self._import()
+        self.close()
+        self._log.keep(lib)
+        try:
+            self._load_model(lib, request)
+            effective = {} if request.vocab_only else self._make_context(lib, request)
+        finally:
+            self._log.release(lib)
+        return self._facts(lib, effective)
+
+    def generate(self, request: GenerateRequest) -> Generation:
+        """Empty the cache, fill the depth, then measure prefill and each token."""
+        lib, context = self._loaded()
+        self._check_room(request)
+        prompt = _tokens(lib, request.prompt_ids)
+        memory = lib.llama_get_memory(context)
+        lib.llama_memory_clear(memory, KEEP_DATA)
+        if request.depth_ids:
+            self._decode(_tokens(lib, request.depth_ids), len(request.depth_ids))
+            lib.llama_synchronize(context)
+
+        now = time.perf_counter_ns
+        submitted = now()
+        tokenized = None
+        if request.prompt_text is not None:
+            ids = self.tokenize(request.prompt_text)
+            tokenized = now()
+            if ids != list(request.prompt_ids):
+                msg = "llama.cpp tokenizes the prompt's text to other ids than those asked for"
+                raise RunnerFailure(msg, reason="invalid")
+        self._decode(prompt, len(request.prompt_ids))
+        lib.llama_synchronize(context)
+        prefilled = now()
+
+        sample, decode, one_batch = (
+            lib.llama_sampler_sample,
+            lib.llama_decode,
+            lib.llama_batch_get_one,
+        )
+        sampler = self._sampler
+        one = (lib.llama_token * 1)()
+        batch = one_batch(one, 1)
+        token = sample(sampler, context, -1)
+        ids_out, stamps = [token], [now()]
+        for _ in range(request.max_tokens - 1):
+            one[0] = token
+            if decode(context, batch):
+                msg = f"llama_decode failed after {len(ids_out)} generated tokens"
+                raise RunnerFailure(msg)
+            token = sample(sampler, context, -1)
+            stamps.append(now())
+            ids_out.append(token)
+        return Generation(
+            token_ids=ids_out,
+            submitted_ns=submitted,
+            tokenized_ns=tokenized,
+            prefilled_ns=prefilled,
+            token_ns=stamps,
+            prompt_tokens=len(request.prompt_ids),
+            depth_tokens=len(request.depth_ids),
+            finish_reason="length",
+        )
+
+    def tokenize(self, text: str) -> list[int]:
+        """Ids of `text`, special tokens parsed, with the start token if the model wants one."""
+        lib = self._lib
+        data = text.encode()
+        room = len(data) + 8
+        buffer = (lib.llama_token * room)()
+        count = lib.llama_tokenize(
+            self._vocab, data, len(data), buffer, room, ADD_SPECIAL, PARSE_SPECIAL
+        )
+        if count < 0:
+            msg = f"llama.cpp could not tokenize a text of {len(data)} bytes"
+            raise RunnerFailure(msg)
+        return list(buffer[:count])
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """Text of `ids`, special tokens written out; a start token that is due is left out."""
+        lib = self._lib
+        bos = lib.llama_vocab_bos(self._vocab)
+        if ids and ids[0] == bos and lib.llama_vocab_get_add_bos(self._vocab):
+            ids = ids[1:]
+        tokens = _tokens(lib, ids)
+        flags = (REMOVE_SPECIAL, UNPARSE_SPECIAL)
+        room = 32 * len(ids) + 64
+        buffer = ctypes.create_string_buffer(room)
+        size = lib.llama_detokenize(self._vocab, tokens, len(ids), buffer, room, *flags)
+        if size < 0:
+            room = -size
+            buffer = ctypes.create_string_buffer(room)
+            size = lib.llama_detokenize(self._vocab, tokens, len(ids), buffer, room, *flags)
+        return buffer.raw[:size].decode("utf-8", "replace")
+
+    def score(self, ids: Sequence[int], start: int) -> list[float]:
+        """Log-likelihoods of ``ids[start:]`` from the logits of the positions before them."""
+        import numpy as np  # noqa: PLC0415 - the bindings need it too
+
+        lib, context = self._loaded()
+        self._check_ids(ids)
+        if not 1 <= start < len(ids) or len(ids) > lib.llama_n_ctx(context):
+            msg = (
+                f"can't score positions {start} to {len(ids)} in a context of "
+                f"{lib.llama_n_ctx(context)} tokens; the first position is 1"
+            )
+            raise RunnerFailure(msg, reason="invalid")
+        lib.llama_memory_clear(lib.llama_get_memory(context), KEEP_DATA)
+        if start > 1:
+            self._decode(_tokens(lib, ids[: start - 1]), start - 1)
+        vocabulary = lib.llama_vocab_n_tokens(self._vocab)
+        step = min(SCORE_BATCH, self._batch_size)
+        batch = lib.llama_batch_init(step, 0, 1)
+        scores: list[float] = []
+        try:
+            for first in range(start - 1, len(ids) - 1, step):
+                last = min(first + step, len(ids) - 1)
+                _fill(batch, ids[first:last], first)
+                if lib.llama_decode(context, batch):
+                    msg = f"llama_decode failed at position {first}"
+                    raise RunnerFailure(msg)
+                for row, position in enumerate(range(first, last)):
+                    pointer = lib.llama_get_logits_ith(context, row)
+                    logits = np.ctypeslib.as_array(pointer, shape=(vocabulary,)).astype(np.float64)
+                    top = logits.max()
+                    total = top + np.log(np.exp(logits - top).sum())
+                    scores.append(float(logits[ids[position + 1]] - total))
+        finally:
+            lib.llama_batch_free(batch)
+        return scores
+
+    def convert(self, source: str, quantization: str, target: str) -> dict[str, str]:
+        """Quantise a GGUF file with ``llama_model_quantize``."""
+        lib = self._import()
+        if quantization not in QUANTIZATIONS:
+            msg = f"llama.cpp makes {', '.join(QUANTIZATIONS)}, not {quantization}"
+            raise RunnerFailure(msg, reason="unsupported")
+        prefix = "LLAMA_FTYPE_ALL_" if quantization == "F32" else "LLAMA_FTYPE_MOSTLY_"
+        parameters = lib.llama_model_quantize_default_params()
+        parameters.ftype = getattr(lib, prefix + quantization)
+        parameters.nthread = _cpus()
+        # A source that is quantised already is dequantised first; the record says so.
+        parameters.allow_requantize = True
+        self._log.keep(lib)
+        try:
+            failed = lib.llama_model_quantize(
+                os.fsencode(source), os.fsencode(target), ctypes.byref(parameters)
+            )
+        finally:
+            self._log.release(lib)
+        if failed:
+            msg = f"llama_model_quantize to {quantization} failed: {self._log.last_error()}"
+            raise RunnerFailure(msg)
+        made = {"tool": f"llama_model_quantize, {self.describe().engine_version}"}
+        if note := self._log.find("fallback quantization"):
+            made["note"] = note.rpartition("WARNING: ")[2]
+        return made
+
+    def close(self) -> None:
+        """Free the sampler, the context and the model."""
+        lib = self._lib
+        if self._sampler:
+            lib.llama_sampler_free(self._sampler)
+        if self._context:
+            lib.llama_free(self._context)
+        if self._model:
+            lib.llama_model_free(self._model)
+        self._sampler = self._context = self._model = self._vocab = None
+
+    def _import(self) -> Any:  # noqa: ANN401 - a module without types
+        if self._lib is None:
+            try:
+                import llama_cpp  # noqa: PLC0415
+            except ImportError as error:
+                msg = (
+                    f"llama-cpp-python can't be imported ({error}); "
+                    f"install it with: pip install '{self.PIP}'"
+                )
+                raise RunnerFailure(msg, reason="unavailable") from error
+            llama_cpp.llama_backend_init()
+            self._lib = llama_cpp
+            self._log.release(llama_cpp)
+        return self._lib
+
+    def _load_model(self, lib: Any, request: LoadRequest) -> None:  # noqa: ANN401
+        options = request.options
+        parameters = lib.llama_model_default_params()
+        parameters.vocab_only = request.vocab_only
+        parameters.n_gpu_layers = int(options.get("gpu_layers") or 0)
+        parameters.load_mode = self._load_mode(lib, options)
+        if parameters.n_gpu_layers and not lib.llama_supports_gpu_offload():
+            msg = "gpu_layers is set, but this llama-cpp-python was built without a GPU back end"
+            raise RunnerFailure(msg, reason="unsupported")
+        self._model = lib.llama_model_load_from_file(os.fsencode(request.model_path), parameters)
+        if not self._model:
+            msg = f"llama.cpp can't load {request.model_path}: {self._log.last_error()}"
+            raise RunnerFailure(msg)
+        self._vocab = lib.llama_model_get_vocab(self._model)
+
+    @staticmethod
+    def _load_mode(lib: Any, options: Mapping[str, Scalar]) -> int:  # noqa: ANN401
+        if options.get("mlock"):
+            return int(lib.LLAMA_LOAD_MODE_MLOCK)
+        if options.get("mmap", True):
+            return int(lib.LLAMA_LOAD_MODE_MMAP)
+        return int(lib.LLAMA_LOAD_MODE_NONE)
+
+    def _make_context(self, lib: Any, request: LoadRequest) -> dict[str, Scalar]:  # noqa: ANN401
+        options = request.options
+        threads = int(options.get("threads") or _cpus())
+        parameters = lib.llama_context_default_params()
+        parameters.n_ctx = request.context_tokens
+        parameters.n_batch = int(options.get("batch_size") or 2048)
+        parameters.n_ubatch = int(options.get("ubatch_size") or 512)
+        parameters.n_threads = threads
+        parameters.n_threads_batch = int(options.get("threads_batch") or threads)
+        parameters.type_k = _kv_type(lib, options.get("kv_cache_type_k"))
+        parameters.type_v = _kv_type(lib, options.get("kv_cache_type_v"))
+        flash = str(options.get("flash_attention") or "auto")
+        names = {"auto": "AUTO", "on": "ENABLED", "off": "DISABLED"}
+        parameters.flash_attn_type = getattr(lib, f"LLAMA_FLASH_ATTN_TYPE_{names[flash]}")
+        parameters.no_perf = True
+        self._context = lib.llama_init_from_model(self._model, parameters)
+        if not self._context:
+            msg = f"llama.cpp can't make a context: {self._log.last_error()}"
+            raise RunnerFailure(msg)
+        self._sampler = lib.llama_sampler_init_greedy()
+        self._batch_size = int(lib.llama_n_batch(self._context))
+        return {
+            "context": int(lib.llama_n_ctx(self._context)),
+            "batch_size": self._batch_size,
+            "ubatch_size": int(lib.llama_n_ubatch(self._context)),
+            "threads": int(lib.llama_n_threads(self._context)),
+            "threads_batch": int(lib.llama_n_threads_batch(self._context)),
+            "kv_cache_type_k": str(options.get("kv_cache_type_k") or "f16"),
+            "kv_cache_type_v": str(options.get("kv_cache_type_v") or "f16"),
+            "flash_attention": self._effective_flash(flash),
+            "load_mode": self._effective_load_mode(),
+            "gpu_layers": int(options.get("gpu_layers") or 0),
+        }
+
+    def _effective_flash(self, asked: str) -> str:
+        """What ``auto`` came to, which llama.cpp tells in its log only."""
+        if asked != "auto":
+            return asked
+        if self._log.find("Flash Attention enabled"):
+            return "on"
+        return "off" if self._log.find("Flash Attention") else "auto (not told)"
+
+    def _effective_load_mode(self) -> str:
+        line = self._log.find("load_mode = ")
+        return line.rpartition("load_mode = ")[2].rstrip(")") if line else "not told"
+
+    def _facts(self, lib: Any, effective: dict[str, Scalar]) -> LoadedModel:  # noqa: ANN401
+        model, vocab = self._model, self._vocab
+        template = lib.llama_model_chat_template(model, None)
+        return LoadedModel(
+            effective_options=effective,
+            vocabulary_size=int(lib.llama_vocab_n_tokens(vocab)),
+            architecture=_meta(lib, model, "general.architecture"),
+            parameters=int(lib.llama_model_n_params(model)) or None,
+            trained_context_tokens=int(lib.llama_model_n_ctx_train(model)) or None,
+            chat_template=template.decode("utf-8", "replace") if template else None,
+            bos_text=_token_text(lib, vocab, lib.llama_vocab_bos(vocab)),
+            eos_text=_token_text(lib, vocab, lib.llama_vocab_eos(vocab)),
+        )
+
+    def _loaded(self) -> tuple[Any, Any]:
+        if not self._context:
+            msg = "no model is loaded"
+            raise RunnerFailure(msg, reason="invalid")
+        return self._lib, self._context
+
+    def _check_room(self, request: GenerateRequest) -> None:
+        if not request.prompt_ids or request.max_tokens < 1:
+            msg = "a prompt of at least one token and at least one token to make are needed"
+            raise RunnerFailure(msg, reason="invalid")
+        self._check_ids(request.prompt_ids)
+        self._check_ids(request.depth_ids)
+        asked = len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens
+        room = self._lib.llama_n_ctx(self._context)
+        if asked > room:
+            msg = f"{asked} tokens are asked for and the context holds {room}"
+            raise RunnerFailure(msg, reason="invalid")
+
+    def _check_ids(self, ids: Sequence[int]) -> None:
+        size = self._lib.llama_vocab_n_tokens(self._vocab)
+        bad = [number for number in ids if not 0 <= number < size]
+        if bad:
+            msg = f"token id {bad[0]} is outside of the vocabulary of {size}"
+            raise RunnerFailure(msg, reason="invalid")
+
+    def _decode(self, tokens: Any, count: int) -> None:  # noqa: ANN401
+        lib, step = self._lib, self._batch_size
+        for first in range(0, count, step):
+            size = min(step, count - first)
+            part = (lib.llama_token * size).from_buffer(
+                tokens, first * ctypes.sizeof(lib.llama_token)
+            )
+            if lib.llama_decode(self._context, lib.llama_batch_get_one(part, size)):
+                msg = f"llama_decode failed at prompt token {first}"
+                raise RunnerFailure(msg)
+
+
+class _Log:
+    """llama.cpp's messages: to the log, without its debugging ones, and kept while it loads."""
+
+    DEBUG, ERROR, CONTINUED = 1, 4, 5  # ggml_log_level
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[int, str]] = []
+        self._keeping = False
+        self._level = 0
+        self._callback: Any = None
+
+    def keep(self, lib: Any) -> None:  # noqa: ANN401
+        """Start to remember messages."""
+        self._lines.clear()
+        self._keeping = True
+        self._set(lib)
+
+    def release(self, lib: Any) -> None:  # noqa: ANN401
+        """Stop remembering; go on writing."""
+        self._keeping = False
+        self._set(lib)
+
+    def find(self, text: str) -> str | None:
+        """The first kept message that holds `text`, in one line."""
+        return next((line.strip() for _, line in self._lines if text in line), None)
+
+    def last_error(self) -> str:
+        """The last kept error, or where to look."""
+        errors = [line.strip() for level, line in self._lines if level == self.ERROR]
+        return errors[-1] if errors else "it gave no reason; see the log"
+
+    def _set(self, lib: Any) -> None:  # noqa: ANN401
+        if self._callback is None:
+
+            @lib.llama_log_callback  # type: ignore[untyped-decorator]
+            def callback(level: int, text: bytes, _: object) -> None:
+                if level != self.CONTINUED:
+                    self._level = level
+                if self._level == self.DEBUG:
+                    return
+                line = text.decode("utf-8", "replace")
+                sys.stderr.write(line)
+                if self._keeping:
+                    self._lines.append((self._level, line))
+
+            self._callback = callback
+        lib.llama_log_set(self._callback, None)
+
+
+def _tokens(lib: Any, ids: Sequence[int]) -> Any:  # noqa: ANN401
+    return (lib.llama_token * len(ids))(*ids)
+
+
+def _fill(batch: Any, ids: Sequence[int], first: int) -> None:  # noqa: ANN401
+    batch.n_tokens = len(ids)
+    for row, token in enumerate(ids):
+        batch.token[row] = token
+        batch.pos[row] = first + row
+        batch.n_seq_id[row] = 1
+        batch.seq_id[row][0] = 0
+        batch.logits[row] = True
+
+
+def _kv_type(lib: Any, name: Scalar) -> int:  # noqa: ANN401
+    return int(getattr(lib, f"GGML_TYPE_{str(name or 'f16').upper()}"))
+
+
+def _meta(lib: Any, model: Any, key: str) -> str | None:  # noqa: ANN401
+    buffer = ctypes.create_string_buffer(256)
+    size = lib.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
+    return buffer.value.decode("utf-8", "replace") if size >= 0 else None
+
+
+def _token_text(lib: Any, vocab: Any, token: int) -> str:  # noqa: ANN401
+    if token < 0:
+        return ""
+    text = lib.llama_vocab_get_text(vocab, token)
+    return text.decode("utf-8", "replace") if text else ""
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,1 @@
+"""The built-in scenarios: YAML files that say what to run."""

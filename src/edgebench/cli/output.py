@@ -1,0 +1,57 @@
+"""How a finished run is shown on the terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from edgebench.harness.errors import ExitStatus
+from edgebench.harness.execute import cells_worked
+from edgebench.harness.results.summary import summarize
+from edgebench.reports.data import build_report_data
+from edgebench.reports.terminal import comparison_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from edgebench.harness.results.model import Cell
+    from edgebench.harness.results.run import Run
+
+
+def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
+    """Print the comparison and the paths; return the exit status that the cells call for."""
+    cells = summarize(run.record, run.trials)
+    status = _status(cells)
+    if as_json:
+        shown = {
+            "run_dir": str(run.path),
+            "report": {"markdown": str(markdown), "html": str(html)},
+            "exit_status": int(status),
+            "cells": [cell.model_dump(mode="json") for cell in cells],
+        }
+        click.echo(json.dumps(shown, indent=2))
+        return status
+    if status != ExitStatus.NOTHING_RAN:
+        Console().print(comparison_table(build_report_data(run)))
+    for cell in cells:
+        if cell.failure is not None:
+            click.echo(f"{cell.variant} · {cell.workload}: {cell.status}", err=True)
+            for line in cell.failure.message.splitlines():
+                click.echo(f"  {line}", err=True)
+    if status == ExitStatus.NOTHING_RAN:
+        click.echo("edgebench: nothing could be run", err=True)
+    click.echo(f"report   {html}")
+    click.echo(f"         {markdown}")
+    click.echo(f"results  {run.path}")
+    return status
+
+
+def _status(cells: Sequence[Cell]) -> ExitStatus:
+    worked, faultless = cells_worked(cells)
+    if not worked:
+        return ExitStatus.NOTHING_RAN
+    return ExitStatus.DONE if faultless == len(cells) else ExitStatus.SOME_CELLS_FAILED

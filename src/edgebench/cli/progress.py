@@ -1,0 +1,179 @@
+"""What a person sees while a run goes on: a live line, or plain lines without a screen."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.text import Text
+
+from edgebench.harness.observer import Outlook, Silent, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from edgebench.harness.observer import Observer
+    from edgebench.harness.results.model import Phase, Trial
+
+TRANSFER_STEP_S = 5.0
+"""How often plain lines tell of a long transfer."""
+
+
+@contextmanager
+def make_observer(*, quiet: bool) -> Iterator[Observer]:
+    """The observer that fits: silent, live, or plain lines (no terminal, or NO_COLOR)."""
+    if quiet:
+        yield Silent()
+    elif sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
+        with _Live(Console(stderr=True)) as live:
+            yield live
+    else:
+        yield _Plain(sys.stderr, time.monotonic)
+
+
+class _Plain:
+    """One line an event that matters, for logs."""
+
+    def __init__(self, stream: TextIO, now: Callable[[], float]) -> None:
+        self._stream = stream
+        self._now = now
+        self._told = now()
+
+    def preparing(self, what: str) -> None:
+        self._line(what)
+
+    def transferring(self, what: str, done: int, total: int | None) -> None:
+        if self._now() - self._told >= TRANSFER_STEP_S:
+            self._line(f"{what}: {_bytes(done, total)}")
+
+    def planned(self, outlook: Outlook) -> None:
+        self._line(_outlook(outlook))
+
+    def session(self, block: int, variant: str) -> None:
+        self._line(f"block {block + 1}: {variant}")
+
+    def trial(self, variant: str, workload: str, phase: Phase, repetition: int) -> None:
+        """Told when it is over."""
+
+    def finished(self, trial: Trial, standing: Standing) -> None:
+        if trial.status == "failed":
+            self._line(f"  {_failure(trial)}")
+        elif trial.phase == "measured" and trial.workload:
+            left = _left(standing.time_left_s)
+            self._line(
+                f"  {trial.workload}: repetition {standing.measured}, "
+                f"median {_rate(standing.decode_rate)}{', ' + left if left else ''}"
+            )
+
+    def note(self, text: str) -> None:
+        self._line(text)
+
+    def _line(self, text: str) -> None:
+        self._told = self._now()
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+class _Live:
+    """A bar for the run and a line for what runs now; what must stay is printed above."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=16),
+            TextColumn("{task.fields[tail]}", markup=False),
+            console=console,
+            transient=True,
+            # Drawing costs CPU time next to what is being measured.
+            refresh_per_second=2,
+        )
+        self._task: TaskID = self._progress.add_task("", total=None, tail="")
+        self._budget_s = 0.0
+
+    def __enter__(self) -> _Live:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def preparing(self, what: str) -> None:
+        self._show(what, "")
+
+    def transferring(self, what: str, done: int, total: int | None) -> None:
+        self._progress.update(
+            self._task, description=what, completed=done, total=total, tail=_bytes(done, total)
+        )
+
+    def planned(self, outlook: Outlook) -> None:
+        self._budget_s = outlook.time_budget_s
+        self._console.print(_outlook(outlook), style="dim", highlight=False)
+        self._progress.update(self._task, completed=0, total=outlook.time_budget_s)
+
+    def session(self, block: int, variant: str) -> None:
+        self._show(f"block {block + 1} · {variant}", "loading")
+
+    def trial(self, variant: str, workload: str, phase: Phase, repetition: int) -> None:
+        word = "warm-up" if phase == "warmup" else "repetition"
+        self._show(f"{variant} · {workload}", f"{word} {repetition + 1}")
+
+    def finished(self, trial: Trial, standing: Standing) -> None:
+        if trial.status == "failed":
+            self._console.print(Text(_failure(trial), style="red"))
+            return
+        if trial.workload is None or standing.time_left_s is None:
+            return
+        self._progress.update(
+            self._task,
+            completed=self._budget_s - standing.time_left_s,
+            tail=f"n={standing.measured} {_rate(standing.decode_rate)} · "
+            f"{_left(standing.time_left_s)}",
+        )
+
+    def note(self, text: str) -> None:
+        self._console.print(Text(text, style="dim"))
+
+    def _show(self, description: str, tail: str) -> None:
+        self._progress.update(self._task, description=description, tail=tail)
+
+
+def _outlook(outlook: Outlook) -> str:
+    low, high = outlook.min_repetitions, outlook.max_repetitions
+    count = f"{low}" if low == high else f"{low} to {high}"
+    return (
+        f"measuring {outlook.cells} cells, {count} repetitions each, "
+        f"at most {_duration(outlook.time_budget_s)}"
+    )
+
+
+def _failure(trial: Trial) -> str:
+    assert trial.failure is not None
+    where = f"{trial.variant} · {trial.workload}" if trial.workload else trial.variant
+    return f"{where} failed: {trial.failure.message.splitlines()[0]}"
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f} token/s"
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f"at most {_duration(seconds)} left"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def _bytes(done: int, total: int | None) -> str:
+    mib = 1024 * 1024
+    return (
+        f"{done / mib:.0f} MiB" if total is None else f"{done / mib:.0f} of {total / mib:.0f} MiB"
+    )

@@ -1,0 +1,150 @@
+"""``edgebench run``: a scenario in, a report out."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from edgebench.cli.progress import make_observer
+from edgebench.harness.errors import EdgebenchError, ExitStatus, ResultError, UsageError
+from edgebench.harness.execute import Settings, execute, new_run_folder
+from edgebench.harness.overrides import Overrides, apply_overrides
+from edgebench.harness.results.run import read_run
+from edgebench.harness.scenario.config import load_config
+from edgebench.harness.scenario.find import find_scenario
+from edgebench.harness.scenario.loader import load_scenario
+from edgebench.harness.scenario.model import Scenario
+from edgebench.runners.registry import runner_classes
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from edgebench.harness.results.run import Run
+
+EPILOG = """\
+SCENARIO is a path, or the name of a built-in scenario. Exit status: 0 done; 2 the scenario or the
+command line is wrong; 3 finished, but some cells failed; 4 nothing could be run; 130 interrupted.
+"""
+
+
+def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (value or "").split(",") if part.strip())
+
+
+@click.command(epilog=EPILOG)
+@click.argument("scenario", required=False)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder for results.",
+)
+@click.option("--runners", callback=_names, metavar="A,B", help="Only these frameworks.")
+@click.option("--workloads", callback=_names, metavar="A,B", help="Only these workloads.")
+@click.option(
+    "--repetitions", type=click.IntRange(min=1), help="Exactly so many, in place of the scenario's."
+)
+@click.option(
+    "--time-budget",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Most time to measure, in place of the scenario's.",
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="One warm-up, two repetitions, shorter lengths: does everything work?",
+)
+@click.option(
+    "--resume",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="RUN_DIR",
+    help="Go on with an interrupted run.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def run(
+    scenario: str | None,
+    out: Path,
+    runners: tuple[str, ...],
+    workloads: tuple[str, ...],
+    repetitions: int | None,
+    time_budget: float | None,
+    quick: bool,  # noqa: FBT001 - click's own way
+    resume: Path | None,
+    as_json: bool,  # noqa: FBT001
+) -> int:
+    """Run SCENARIO: prepare the models, measure, write the report."""
+    config = load_config()
+    pythons = {name: item.python for name, item in config.runners.items() if item.python}
+    overrides = Overrides(runners, workloads, repetitions, time_budget, quick)
+    resumed: Run | None = None
+    if resume is not None:
+        if scenario is not None or overrides != Overrides():
+            msg = "--resume goes on with the run as it was begun"
+            raise UsageError(msg, remedy="Leave out SCENARIO and the options that change it.")
+        resumed = read_run(resume)
+        resolved, path = _resumed_scenario(resumed)
+        folder, quick = resume, resumed.record.quick
+    else:
+        if scenario is None:
+            msg = "name a SCENARIO, or a run to go on with by --resume"
+            raise UsageError(msg, remedy="`edgebench run smollm2-135m` runs a built-in one.")
+        path = find_scenario(scenario)
+        loaded = load_scenario(path, runners=runner_classes(), configured=pythons)
+        resolved = apply_overrides(loaded, overrides)
+        folder = new_run_folder(out, resolved.name)
+    settings = Settings(
+        folder=folder,
+        base=path.parent if path else Path(),
+        scenario_path=path.resolve() if path else None,
+        quick=quick,
+        pythons=pythons,
+        command=resumed.record.command if resumed else ["edgebench", *sys.argv[1:]],
+    )
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with make_observer(quiet=as_json) as observer:
+            execute(resolved, settings, observer, resumed=resumed)
+    except KeyboardInterrupt:
+        _finish(folder, as_json=as_json)
+        click.echo(
+            "edgebench: interrupted; what was finished is kept. Go on with:\n"
+            f"  edgebench run --resume {folder}",
+            err=True,
+        )
+        return ExitStatus.INTERRUPTED
+    except EdgebenchError:
+        click.echo(f"edgebench: stopped; what there is stands in {folder}", err=True)
+        raise
+    return _finish(folder, as_json=as_json)
+
+
+def _resumed_scenario(resumed: Run) -> tuple[Scenario, Path | None]:
+    record = resumed.record
+    try:
+        scenario = Scenario.model_validate_json(json.dumps(record.scenario))
+    except ValueError as error:
+        msg = f"the scenario in {resumed.path} can't be read: {error}"
+        raise ResultError(msg, remedy="Start a new run.") from error
+    return scenario, Path(record.scenario_path) if record.scenario_path else None
+
+
+def _finish(folder: Path, *, as_json: bool) -> int:
+    """Write the reports, show the table, and say how it went."""
+    # Late: plots and tables need libraries that nothing before this does.
+    from edgebench.cli.output import show_run  # noqa: PLC0415
+    from edgebench.reports.write import write_reports  # noqa: PLC0415
+
+    finished = read_run(folder)
+    markdown, html = write_reports(folder)
+    return show_run(finished, markdown, html, as_json=as_json)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    raise KeyboardInterrupt

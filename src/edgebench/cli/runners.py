@@ -1,0 +1,105 @@
+"""``edgebench runners``: which frameworks are there, and how to get those that are not."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from edgebench.harness import wire
+from edgebench.harness.errors import RunnerError
+from edgebench.harness.prepare import PROBE_TIMEOUT_S
+from edgebench.harness.scenario.config import load_config
+from edgebench.harness.session import Launch, Session
+from edgebench.runners.base import Description, RunnerFailure
+from edgebench.runners.registry import runner_class, runner_names
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A runner, installed or not."""
+
+    name: str
+    installed: bool
+    description: Description | None
+    problem: str | None
+    pip: str | None
+    quantizations: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def runners(as_json: bool) -> None:  # noqa: FBT001 - click's own way
+    """List the frameworks: installed or not, version, abilities, how to install."""
+    found = [_look(name) for name in runner_names()]
+    if as_json:
+        click.echo(json.dumps([asdict(status) for status in found], indent=2))
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("runner", "engine", "abilities"):
+        table.add_column(title, overflow="fold")
+    for status in found:
+        table.add_row(status.name, _engine(status), _abilities(status))
+    Console().print(table)
+
+
+def _look(name: str) -> Status:
+    """Ask the runner in a process of its own: importing a framework may do anything."""
+    config = load_config().runners.get(name)
+    try:
+        kind = runner_class(name)
+    except RunnerFailure as failure:
+        return Status(name, False, None, str(failure), None, (), ())  # noqa: FBT003
+    with tempfile.TemporaryDirectory() as folder:
+        launch = Launch(name, Path(folder) / "probe.log", config.python if config else None)
+        description, problem = None, None
+        try:
+            with Session(launch) as session:
+                description = wire.description(session.call("probe", timeout_s=PROBE_TIMEOUT_S))
+        except RunnerError as error:
+            problem = str(error)
+    return Status(
+        name=name,
+        installed=description is not None,
+        description=description,
+        problem=problem,
+        pip=f"pip install '{kind.PIP}'",
+        quantizations=("source", *kind.QUANTIZATIONS),
+        options=tuple(kind.OPTIONS),
+    )
+
+
+def _engine(status: Status) -> Text:
+    if status.description is not None:
+        return Text(f"{status.description.engine} {status.description.engine_version}")
+    return Text("not installed", style="yellow")
+
+
+def _abilities(status: Status) -> Text:
+    if status.description is None:
+        return Text(f"{status.problem}\n{status.pip or ''}".strip())
+    words = {
+        "token_ids_in": "takes token ids",
+        "token_ids_out": "gives token ids",
+        "token_timestamps": "a time stamp per token",
+        "ignores_end_of_text": "exact lengths",
+        "threads": "threads",
+        "chat_template": "chat template",
+        "scoring": "log-likelihoods",
+        "top_k_logits": "top-k logits",
+    }
+    capabilities = asdict(status.description.capabilities)
+    able = [text for key, text in words.items() if capabilities[key]]
+    lines = [", ".join(able), f"quantizations: {', '.join(status.quantizations)}"]
+    if capabilities["kv_cache_types"]:
+        lines.append(f"KV cache: {', '.join(capabilities['kv_cache_types'])}")
+    lines.append(f"GPU: {', '.join(capabilities['gpu_backends']) or 'none in this build'}")
+    lines.append(f"options: {', '.join(status.options)}")
+    return Text("\n".join(lines))

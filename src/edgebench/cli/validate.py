@@ -1,0 +1,178 @@
+"""``edgebench validate``: what a scenario would run, or what is wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import RenderableType
+
+    from edgebench.harness.scenario.expand import ExpandedVariant
+    from edgebench.harness.scenario.model import Measure, Scenario, Workload
+
+_LONGEST_PROMPT = 40
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def validate(scenario: str, *, as_json: bool) -> None:
+    """Check SCENARIO and say what it would run.
+
+    SCENARIO is a path, or the name of a scenario that edgebench ships. Every problem is printed
+    with its line and column; the exit status is then 2.
+    """
+    # Imported late: `edgebench --help` needs none of it.
+    from edgebench.harness.scenario.config import load_config  # noqa: PLC0415
+    from edgebench.harness.scenario.expand import expand  # noqa: PLC0415
+    from edgebench.harness.scenario.find import find_scenario  # noqa: PLC0415
+    from edgebench.harness.scenario.loader import load_scenario  # noqa: PLC0415
+    from edgebench.runners.registry import runner_classes  # noqa: PLC0415
+
+    path = find_scenario(scenario)
+    configured = [name for name, runner in load_config().runners.items() if runner.python]
+    loaded = load_scenario(path, runners=runner_classes(), configured=configured)
+    variants = expand(loaded)
+    if as_json:
+        click.echo(json.dumps(_as_json(path, loaded, variants), indent=2))
+    else:
+        _print(path, loaded, variants)
+
+
+def _as_json(
+    path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]
+) -> dict[str, object]:
+    return {
+        "path": str(path),
+        "scenario": scenario.model_dump(mode="json"),
+        "variants": [dataclasses.asdict(variant) for variant in variants],
+        "cells": len(variants) * len(scenario.workloads),
+    }
+
+
+def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) -> None:
+    from rich.console import Console, Group  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    heading = Text.assemble((scenario.name, "bold"), f"  {_clean(str(path))}")
+    if scenario.description:
+        heading.append(f"\n{_clean(scenario.description)}")
+
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="bold", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, value in _model_facts(scenario):
+        facts.add_row(name, Text(_clean(value)))
+
+    columns = Table(title="Variants", title_justify="left", title_style="bold", box=None)
+    columns.add_column("#", justify="right")
+    columns.add_column("name", overflow="fold")
+    # A name made from the options says all there is to say.
+    explained = any(_explanation(variant) for variant in variants)
+    if explained:
+        columns.add_column("which is", overflow="fold")
+    for number, variant in enumerate(variants, start=1):
+        row = [variant.id, _explanation(variant)] if explained else [variant.id]
+        columns.add_row(str(number), *(Text(_clean(cell)) for cell in row))
+
+    rows = Table(title="Workloads", title_justify="left", title_style="bold", box=None)
+    rows.add_column("name", overflow="fold")
+    rows.add_column("prompt", overflow="fold")
+    rows.add_column("generate", justify="right")
+    rows.add_column("depth", justify="right")
+    for workload in scenario.workloads:
+        lengths = (str(workload.generate_tokens), str(workload.depth))
+        rows.add_row(workload.name, Text(_clean(_prompt(workload))), *lengths)
+
+    limits = Table.grid(padding=(0, 2))
+    limits.add_column(style="bold", no_wrap=True)
+    limits.add_column()
+    for name, value in _limits(scenario.measure):
+        limits.add_row(name, value)
+
+    parts: list[RenderableType] = [heading, facts, columns, rows, limits]
+    spaced = [item for part in parts for item in (part, Text())]
+    cells_total = len(variants) * len(scenario.workloads)
+    summary = Text.assemble(
+        ("valid", "bold green"),
+        f": {_count(len(variants), 'variant')} on {_count(len(scenario.workloads), 'workload')},"
+        f" {_count(cells_total, 'cell')}",
+    )
+    Console(highlight=False).print(Group(*spaced, summary))
+
+
+def _model_facts(scenario: Scenario) -> list[tuple[str, str]]:
+    model = scenario.model
+    return [
+        ("Model", model.name),
+        ("Source", model.source),
+        ("SHA-256", model.sha256 or "not given: any file is taken"),
+        ("License", model.license or "not given"),
+    ]
+
+
+def _explanation(variant: ExpandedVariant) -> str:
+    """What the variant's name does not say."""
+    options = (f"{key}={_value(value)}" for key, value in variant.options.items())
+    full = " ".join([variant.runner, variant.quantization, *options])
+    interpreter = f" in {variant.python}" if variant.python else ""
+    return "" if full == variant.id and not interpreter else full + interpreter
+
+
+def _prompt(workload: Workload) -> str:
+    if workload.prompt is None:
+        return f"{workload.prompt_tokens} tokens, {workload.text}"
+    text = " ".join(workload.prompt.split())
+    short = text if len(text) <= _LONGEST_PROMPT else text[: _LONGEST_PROMPT - 1] + "…"
+    return f"“{short}”{' in the chat template' if workload.chat_template else ''}"
+
+
+def _limits(measure: Measure) -> list[tuple[str, str]]:
+    warmup, repetitions = measure.warmup, measure.repetitions
+    order = f"in random order (seed {measure.seed})" if measure.interleave else "one after another"
+    pause = f", {measure.cooldown_s:g} s pause before each" if measure.cooldown_s else ""
+    cold = "; loading measured cold too" if measure.cold_load else ""
+    stable, known = _percent(warmup.stable_within), _percent(repetitions.ci_half_width)
+    enough = f"{_range(repetitions.min, repetitions.max)}, until the median is known to ±{known}"
+    blocks = f"{_count(measure.per_block, 'repetition')} each, {order}{pause}{cold}"
+    times = f"{measure.time_budget_s:g} s in all, {measure.timeout_s:g} s a load or generation"
+    return [
+        ("Warm-up", f"{_range(warmup.min, warmup.max)}, until stable within {stable}"),
+        ("Repetitions", enough),
+        ("Blocks", blocks),
+        ("Time", times),
+        ("Noisy", f"above a variation of {_percent(measure.max_cv)}"),
+    ]
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:g} %"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _value(value: bool | float | str) -> str:  # noqa: FBT001 - an option's value
+    from edgebench.harness.scenario.values import written  # noqa: PLC0415
+
+    return written(value)
+
+
+def _clean(text: str) -> str:
+    """`text` without what a terminal would obey."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
