@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 VOCABULARY = 256 + 3
 """One id for each byte, after padding (0), start (1) and end (2)."""
 
+CHAT_TEMPLATE = (
+    "{% for turn in messages %}"
+    "{% if turn.content == 'refused' %}{{ raise_exception('no such turn') }}{% endif %}"
+    "<{{ turn.role }}>{{ turn.content }}{% endfor %}"
+)
+
 NS = 1_000_000_000
 
 SIGNALS = ("SIGSEGV", "SIGABRT", "SIGKILL", "SIGILL", "SIGFPE", "SIGTERM")
@@ -51,9 +57,7 @@ class FakeRunner:
             "token_s": Option(
                 "float", "How long each further token takes.", default=0.0, minimum=0
             ),
-            "jitter": Option(
-                "float", "Share by which times vary, by hash.", default=0.0, minimum=0
-            ),
+            "jitter": Option("float", "Share by which times vary.", default=0.0, minimum=0),
             "virtual_clock": Option(
                 "bool", "Write the times that would have passed, and do not wait.", default=False
             ),
@@ -135,7 +139,7 @@ class FakeRunner:
             vocabulary_size=VOCABULARY,
             architecture="fake",
             parameters=path.stat().st_size,
-            chat_template="{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}",
+            chat_template=CHAT_TEMPLATE,
         )
 
     def _load_weights(self) -> None:
@@ -230,7 +234,7 @@ class FakeRunner:
         return int(self._options.get(name) or 0)
 
     def _pace(self, name: str, position: int) -> float:
-        digest = hashlib.sha256(f"{self._calls},{position},{name}".encode()).digest()
+        digest = hashlib.sha256(f"{os.getpid()},{self._calls},{position},{name}".encode()).digest()
         share = digest[0] / 255 * 2 - 1
         return float(self._options[name] or 0) * (1 + float(self._options["jitter"] or 0) * share)
 

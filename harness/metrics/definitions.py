@@ -118,7 +118,7 @@ _ALL = (
     ),
     Metric(
         "itl_p50_s",
-        "Gap between tokens, median",
+        "Token gap, median",
         "gap p50",
         "s",
         "lower",
@@ -126,7 +126,7 @@ _ALL = (
     ),
     Metric(
         "itl_p95_s",
-        "Gap between tokens, 95th percentile",
+        "Token gap, p95",
         "gap p95",
         "s",
         "lower",
@@ -134,7 +134,7 @@ _ALL = (
     ),
     Metric(
         "itl_p99_s",
-        "Gap between tokens, 99th percentile",
+        "Token gap, p99",
         "gap p99",
         "s",
         "lower",
@@ -142,7 +142,7 @@ _ALL = (
     ),
     Metric(
         "itl_max_s",
-        "Gap between tokens, longest",
+        "Token gap, longest",
         "gap max",
         "s",
         "lower",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.table import Table
 
     from edgebench.harness.store.store import Entry, ModelStore, Pruned
@@ -80,7 +82,7 @@ def prune_models(
         _tell_in_use(plan)
         return
     for path in plan.files:
-        click.echo(f"  {path.relative_to(store.root)}")
+        click.echo(f"  {_short(path, store.root)}")
     if dry_run:
         click.echo(f"{_total(plan)} would be removed from {store.root}.")
         _tell_in_use(plan)
@@ -107,17 +109,31 @@ def _table(entries: list[Entry]) -> Table:
     from edgebench.harness.store.space import human_bytes  # noqa: PLC0415
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("Model", overflow="fold", ratio=3)
+    table.add_column("Model", overflow="fold")
     table.add_column("Size", justify="right", no_wrap=True)
-    table.add_column("Made by", overflow="fold", ratio=2)
+    table.add_column("From", overflow="fold")
     table.add_column("Last used", no_wrap=True)
     for entry in entries:
-        model = Text(entry.name)
-        if source := entry.request.get("source"):
-            model.append(f"\n{source}", style="dim")
         used = entry.last_used_at.astimezone().strftime("%Y-%m-%d")
-        table.add_row(model, human_bytes(entry.bytes), Text(entry.made_by), used)
+        table.add_row(Text(entry.name), human_bytes(entry.bytes), Text(_origin(entry)), used)
     return table
+
+
+def _origin(entry: Entry) -> str:
+    """The package or repository that a model was published in, or the tool that made it."""
+    source = entry.request.get("source", "")
+    # A source's file is the entry's name: what is of interest is all before its path.
+    if source.startswith("pypi:"):
+        return source.split("/")[0]
+    if source.startswith("hf:"):
+        return "/".join(source.split("/")[:2])
+    return entry.made_by
+
+
+def _short(path: Path, root: Path) -> str:
+    """A path for a list: a model's is its name, and not also its hash."""
+    inside = path.relative_to(root)
+    return path.name if "files" in inside.parts else str(inside)
 
 
 def _as_json(entry: Entry) -> dict[str, object]:

@@ -1,0 +1,46 @@
+# make demo    installs into .venv and runs the main job; prints where the report is
+# make test    the same set-up with the development tools, then lint and every test
+# make lint    ruff and mypy
+# make bench   the project's own figures, as tables
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/edgebench run scenarios/smollm2-135m.yaml
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.developed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.developed
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/report_speed.py
+	$(BIN)/python benchmarks/collectors_cost.py
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/fidelity.py
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'edgebench needs Python 3.11 or newer; name one: make demo PYTHON=python3.12' >&2; exit 1; }
+	@command -v c++ >/dev/null || \
+	  { echo 'llama.cpp is compiled at install and needs a C++ compiler (Debian: apt install g++)' >&2; exit 1; }
+	@echo 'Installing. Where pip has no llama.cpp from before, it compiles one: 4 to 15 minutes.'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[all]'
+	@touch $@
+
+$(VENV)/.developed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist results
