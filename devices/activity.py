@@ -34,7 +34,7 @@ class Activity:
         processes: by number, without this one.
         total_ticks: of all CPUs, idle ones included.
         stolen_ticks: when this machine wanted to run and its host ran others.
-        throttled: how often any CPU was slowed for heat, or None where that is not counted.
+        throttled: grows whenever a CPU is slowed for heat; None where that is not counted.
     """
 
     processes: Mapping[int, ProcessTime]
@@ -108,5 +108,5 @@ def _throttle_count(sysfs: Path) -> int | None:
         for name in ("core_throttle_count", "package_throttle_count")
         if (count := read_int(folder / "thermal_throttle" / name)) is not None
     ]
-    # All CPUs of a package show the package's count, so a sum would count it often.
-    return max(counts, default=None)
+    # CPUs of one package repeat its count: the sum tells whether it grew, not how often it was.
+    return sum(counts) if counts else None

@@ -44,11 +44,12 @@ def check_affinity(machine: Machine, procfs: Path, sysfs: Path) -> Check:
     allowed = machine.affinity
     if len(allowed) >= len(online):
         return Check("affinity", "good", f"All {len(online)} online CPUs may be used.")
+    shown = format_cpu_list(allowed)
     return Check(
         "affinity",
         "note",
-        f"Only {len(allowed)} of {len(online)} online CPUs may be used: {format_cpu_list(allowed)}.",
-        f"Start without taskset or a container's CPU set, or ask for at most {len(allowed)} threads.",
+        f"Only {len(allowed)} of {len(online)} online CPUs may be used: {shown}.",
+        f"Start without taskset or a CPU set, or ask for at most {len(allowed)} threads.",
     )
 
 
@@ -118,7 +119,7 @@ def check_throttling(before: Activity, after: Activity, sysfs: Path) -> Check | 
         return Check(
             "throttling",
             "note",
-            f"Heat has slowed the processor {after.throttled} times since the machine started.",
+            "Heat has slowed the processor since the machine started.",
             _COOL_REMEDY,
         )
     return Check(

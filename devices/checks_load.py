@@ -64,7 +64,7 @@ def check_huge_pages(sysfs: Path) -> Check | None:
     return Check(
         "huge pages",
         "note",
-        "Huge pages are used unasked: memory figures grow in steps and speed varies between starts.",
+        "Huge pages are used unasked: memory grows in steps and speed varies between starts.",
         "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
     )
 

@@ -135,10 +135,12 @@ class Monitor:
     def _run(self) -> None:
         with self._changed:
             collector = self._open_collector()
-            while not self._stopping:
+            while True:
                 self._changed.wait_for(
                     lambda: self._stopping or (collector.is_open and self._failure is None)
                 )
+                if self._stopping:
+                    return
                 try:
                     self._sample(collector)
                 except Exception as error:  # noqa: BLE001 - end() raises it in the caller's thread

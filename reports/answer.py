@@ -143,8 +143,10 @@ def _leader(data: ReportData, workload: str, question: Question) -> Leader:
         certainty = "unsure"
         sentence = (
             Name(variants[0]),
-            f" {question.does_best} at {figure}, but with too few repetitions for an interval: "
-            "take it as a hint.",
+            (
+                f" {question.does_best} at {figure}, but with too few repetitions for an interval: "
+                "take it as a hint."
+            ),
         )
     else:
         certainty = "sure"
@@ -168,8 +170,10 @@ def _tie(question: Question, variants: tuple[str, ...], figure: str) -> Sentence
     rest = f" and {more} more" if more else ""
     return (
         *listed(named),
-        f"{rest} {question.do_best}, at about {figure}; their 95 % intervals overlap, so this "
-        "run can't tell them apart.",
+        (
+            f"{rest} {question.do_best}, at about {figure}; their 95 % intervals overlap, so this "
+            "run can't tell them apart."
+        ),
     )
 
 

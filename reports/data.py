@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import RunRecord, Trial, VariantRecord
 
 BITS_PER_BYTE = 8
+MEMORY_PARTS = ("peak_anon_bytes", "peak_file_bytes", "peak_shared_bytes")
+"""What the peak of memory is made of, in the order in which it is drawn."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,10 @@ def load_report_data(path: str | PathLike[str]) -> ReportData:
 
 def intervals_overlap(one: Summary, other: Summary) -> bool | None:
     """Whether two 95 % intervals share a value; None where one of the two is missing."""
-    if one.ci_low is None or one.ci_high is None or other.ci_low is None or other.ci_high is None:
+    mine, others = _bounds(one), _bounds(other)
+    if mine is None or others is None:
         return None
-    return one.ci_low <= other.ci_high and other.ci_low <= one.ci_high
+    return mine[0] <= others[1] and others[0] <= mine[1]
 
 
 def paired_ratio(
@@ -137,6 +140,15 @@ def paired_ratio(
         if block in below and statistics.median(below[block]) > 0
     ]
     return statistics.median(ratios) if ratios else None
+
+
+def _bounds(summary: Summary) -> tuple[float, float] | None:
+    if summary.ci_low is not None and summary.ci_high is not None:
+        return summary.ci_low, summary.ci_high
+    if summary.median is not None and summary.reason is None:
+        # Known, not sampled: the size of a file has no interval and needs none.
+        return summary.median, summary.median
+    return None
 
 
 def _build(run: Run, series: Series) -> ReportData:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import METRICS, metric
-from edgebench.reports.format import NOT_MEASURED, decimals_for, number, scale_for, shown
+from edgebench.reports.format import NOT_MEASURED, decimals_for, number, percent, scale_for, shown
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import Summary
@@ -65,7 +65,7 @@ def _detail(label: str, variant: str, summary: Summary, scale: Scale) -> Detail:
         interval=text.interval,
         least=_plain(summary.min, scale),
         most=_plain(summary.max, scale),
-        variation="" if summary.cv is None else f"{summary.cv:.1%}",
+        variation="" if summary.cv is None else percent(summary.cv),
         repetitions=summary.n,
         source=summary.source if summary.median is not None else "",
         reason=summary.reason or "",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from edgebench.reports.format import quantity
+from edgebench.reports.format import duration, quantity
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import Artifact, MachineRecord
@@ -61,7 +61,7 @@ def banners(data: ReportData) -> tuple[Banner, ...]:
         found.append(
             Banner(
                 "The time budget ended this run.",
-                f"{quantity(record.protocol.time_budget_s, 's')} were not enough for the precision "
+                f"{duration(record.protocol.time_budget_s)} were not enough for the precision "
                 "that the scenario asks for. Rows marked 'cut by budget' are less certain.",
             )
         )

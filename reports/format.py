@@ -107,7 +107,7 @@ class Shown:
 
     Attributes:
         value: the median, or a dash.
-        interval: ``[low, high]``, or empty where there is none.
+        interval: ``[low, high]``, or empty where there is none or it has no width.
     """
 
     value: str
@@ -122,7 +122,7 @@ def shown(summary: Summary | None, scale: Scale) -> Shown:
     if summary is None or summary.median is None:
         return Shown(NOT_MEASURED)
     median = summary.median / scale.size
-    if summary.ci_low is None or summary.ci_high is None:
+    if summary.ci_low is None or summary.ci_high is None or summary.ci_low == summary.ci_high:
         return Shown(number(median, decimals_for(median)))
     low, high = summary.ci_low / scale.size, summary.ci_high / scale.size
     decimals = decimals_for(median, low, high)
@@ -148,4 +148,11 @@ def duration(seconds: float) -> str:
         return quantity(seconds, "s")
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    if hours:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
+def percent(share: float) -> str:
+    """A share as percent, such as ``2.5 %``."""
+    return f"{100 * share:.3g} %"

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import METRICS, metric
 from edgebench.harness.metrics.statistics import MIN_BLOCKS, RESAMPLES
-from edgebench.reports.format import duration, scale_for
+from edgebench.reports.data import MEMORY_PARTS
+from edgebench.reports.format import duration, percent, scale_for
+from edgebench.reports.table import ALWAYS, WHERE_MEASURED
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import RunRecord
     from edgebench.reports.data import ReportData
+
+COMPARED = frozenset((*ALWAYS, *WHERE_MEASURED, *MEMORY_PARTS))
 
 SOURCES = (
     ("observed", "our own clock, or the kernel's own accounting"),
@@ -31,6 +35,7 @@ class Definition:
         unit: the unit it is stored in, written out.
         sources: who said its values in this run; empty where it has none.
         definition: what exactly was measured.
+        compared: whether the comparison or a picture shows it.
     """
 
     key: str
@@ -38,6 +43,7 @@ class Definition:
     unit: str
     sources: tuple[str, ...]
     definition: str
+    compared: bool
 
 
 def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
@@ -52,54 +58,45 @@ def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
     )
     pause = f", {duration(protocol.cooldown_s)} apart" if protocol.cooldown_s else ""
     repetitions = _plural(protocol.per_block, "measured repetition")
-    return (
-        (
-            "Prompts",
+    texts = {
+        "Prompts": (
             "Every variant gets the same token ids, of exactly the stated length, and makes "
-            "exactly the stated number of tokens, greedily, past any end of text. Each generation "
-            "starts from an empty KV cache, filled to the workload's depth.",
+            "exactly the stated number of tokens, greedily, past any end of text. Each "
+            "generation starts from an empty KV cache, filled to the workload's depth."
         ),
-        (
-            "Processes",
+        "Processes": (
             "Each framework runs in a process of its own, started fresh for each block"
-            f"{pause}. A block holds {repetitions} of each workload. Time stamps are taken inside "
-            "of that process.",
+            f"{pause}. A block holds {repetitions} of each workload. Time stamps are taken "
+            "inside of that process."
         ),
-        ("Order", order),
-        (
-            "Warm-up",
+        "Order": order,
+        "Warm-up": (
             f"At least {protocol.warmup_min} and at most {protocol.warmup_max} in each process, "
-            f"until two in a row differ by at most {protocol.warmup_stable_within:.3g} of the "
-            "larger one. Warm-ups are kept in the files and count in no figure.",
+            f"until two in a row differ by at most {percent(protocol.warmup_stable_within)}. "
+            "Warm-ups are kept in the files and count in no figure."
         ),
-        (
-            "Repetitions",
+        "Repetitions": (
             f"At least {protocol.min_repetitions} and at most {protocol.max_repetitions}, until "
-            f"half of the 95 % interval is at most {protocol.ci_half_width:.1%} of the median, or "
-            f"until the time budget of {duration(protocol.time_budget_s)} ends.",
+            f"half of the 95 % interval is at most {percent(protocol.ci_half_width)} of the "
+            f"median, or until the time budget of {duration(protocol.time_budget_s)} ends."
         ),
-        (
-            "Median and interval",
+        "Median and interval": (
             "A value is the median over the measured repetitions. The brackets hold its 95 % "
             f"interval: a percentile bootstrap over blocks, {RESAMPLES} resamples, from "
-            f"{MIN_BLOCKS} blocks on. The interval also decides how many digits are shown.",
+            f"{MIN_BLOCKS} blocks on. The interval also decides how many digits are shown."
         ),
-        (
-            "Comparing",
-            "Two variants whose intervals overlap are reported as not told apart. Ratios are the "
-            "median of the ratios within blocks. A cell whose standard deviation is more than "
-            f"{protocol.max_cv:.0%} of its mean is marked noisy.",
+        "Comparing": (
+            "Two variants whose intervals overlap are reported as not told apart. Ratios are "
+            "the median of the ratios within blocks. A cell whose standard deviation is more "
+            f"than {percent(protocol.max_cv)} of its mean is marked noisy."
         ),
-        (
-            "Not measured",
-            "A dash, with the reason below the table; never 0.",
+        "Not measured": "A dash, with the reason below the table; never 0.",
+        "Time limit": (
+            f"A call that takes longer than {duration(protocol.timeout_s)} is stopped and "
+            "counts as a failure, which is a row of its own."
         ),
-        (
-            "Time limit",
-            f"A call that takes longer than {duration(protocol.timeout_s)} is stopped and counts "
-            "as a failure, which is a row of its own.",
-        ),
-    )
+    }
+    return tuple(texts.items())
 
 
 def definitions(data: ReportData) -> tuple[Definition, ...]:
@@ -121,6 +118,7 @@ def definitions(data: ReportData) -> tuple[Definition, ...]:
             unit=scale_for(units[key], [1.0]).unit,
             sources=tuple(sources[key]),
             definition=metric(key).definition,
+            compared=key in COMPARED,
         )
         for key in (*known, *others)
     )

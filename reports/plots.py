@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from edgebench.reports import svg
+from edgebench.reports.data import MEMORY_PARTS
 from edgebench.reports.format import quantity, scale_for
 from edgebench.reports.text import one_line
 
@@ -27,18 +28,14 @@ if TYPE_CHECKING:
     from edgebench.reports.series import TokenGaps
     from edgebench.reports.table import ComparisonTable
 
-WIDTH = 380
+WIDTH = 350
 ROW = 36
 BAR_TOP, BAR_HEIGHT = 17, 10
 LABEL_BASELINE = 12
 LONGEST_LABEL = 40
 MOST_LINES = 6
 LINE_STYLES = ("-", "--", "-.", ":")
-PARTS = (
-    ("peak_anon_bytes", "anonymous"),
-    ("peak_file_bytes", "file-backed"),
-    ("peak_shared_bytes", "shared"),
-)
+PARTS = tuple(zip(MEMORY_PARTS, ("anonymous", "file-backed", "shared"), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +44,15 @@ class Plot:
 
     Attributes:
         title: a heading.
-        unit: the unit of what is drawn, or empty.
         svg: the picture.
+        unit: the unit of what is drawn, where the picture has no axis that says it.
         legend: (name, class of its colour, dashes or empty) of each line or part.
         remark: what a reader needs to read it.
     """
 
     title: str
-    unit: str
     svg: str
+    unit: str = ""
     legend: tuple[tuple[str, str, str], ...] = ()
     remark: str = ""
 
@@ -112,7 +109,6 @@ def gap_plot(data: ReportData, workload: str, *, name: str) -> Plot | None:
     left_out = len(gaps) - len(drawn)
     return Plot(
         title=f"{one_line(workload)}: gap before each token",
-        unit=scale.unit,
         svg=svg.to_svg(
             figure,
             name=name,
@@ -293,7 +289,7 @@ def _chart(*, height: int) -> tuple[Figure, Axes]:
 def _axis_names(axes: Axes, *, x: str, y: str) -> None:
     axes.set_xlabel(x, labelpad=3)
     # Above the axis and level: a turned label is hard to read and takes width on a phone.
-    axes.set_title(y, loc="left", x=-0.11, pad=9, fontsize=10, color=svg.MUTED)
+    axes.set_title(y, loc="left", x=-0.125, pad=9, fontsize=10, color=svg.MUTED)
 
 
 def _limits(axes: Axes, tokens: Sequence[np.ndarray[tuple[int], np.dtype[np.float64]]]) -> None:
@@ -384,7 +380,6 @@ def _memory_over_time(samples: _Samples, variant: str, peak: float, *, name: str
     highest = quantity(float(np.nanmax(rss)), "byte")
     return Plot(
         title=one_line(variant),
-        unit=scale.unit,
         svg=svg.to_svg(
             figure,
             name=name,

@@ -97,7 +97,7 @@ def _sweep(data: ReportData, option: str, group: list[VariantRecord], workload: 
             value=values[each.id],
             variant=each.id,
             figure=str(shown(data.summary(workload, each.id, DECIDING), scale)),
-            best=each.id in best,
+            best=known and each.id in best,
         )
         for each in group
     )
@@ -126,8 +126,10 @@ def _verdict(
         return (
             "Best by decode rate: ",
             Name(f"{option} = {best[0]}"),
-            f", but its 95 % interval overlaps with that of {', '.join(best[1:])}: "
-            "this run can't tell them apart.",
+            (
+                f", but its 95 % interval overlaps with that of {', '.join(best[1:])}: "
+                "this run can't tell them apart."
+            ),
         )
     sure = "" if known else ", with too few repetitions to be sure"
     return ("Best by decode rate: ", Name(f"{option} = {best[0]}"), f"{sure}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import Better, metric
 from edgebench.reports.answer import best_variants
-from edgebench.reports.format import NOT_MEASURED, Scale, scale_for, shown
+from edgebench.reports.format import NOT_MEASURED, Scale, duration, percent, scale_for, shown
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -127,18 +127,18 @@ def flag_meaning(flag: str, protocol: ProtocolRecord) -> str:
     return {
         "noisy": (
             "time to first token or decode rate varied by more than "
-            f"{protocol.max_cv:.0%} (standard deviation / mean): something disturbed it"
+            f"{percent(protocol.max_cv)} (standard deviation / mean): something disturbed it"
         ),
         "unstable_warmup": (
             "the last two warm-ups still differed by more than "
-            f"{protocol.warmup_stable_within:.0%}: the first repetitions may be slower or faster"
+            f"{percent(protocol.warmup_stable_within)}: the first repetitions may be slower"
         ),
         "few_repetitions": (
             f"fewer than the {protocol.min_repetitions} repetitions that the scenario asks for"
         ),
         "cut_by_budget": (
-            f"the time budget of {protocol.time_budget_s:g} s ended before the interval was as "
-            "narrow as asked"
+            f"the time budget of {duration(protocol.time_budget_s)} ended before the interval "
+            "was as narrow as asked"
         ),
         "quick": "a quick run: shorter and fewer repetitions, not a measurement",
     }.get(flag, "a remark that this edgebench does not know")
@@ -207,7 +207,9 @@ def _best(key: str, summaries: Mapping[str, Summary | None]) -> frozenset[str]:
     }
     if metric(key).better is None or len(present) < _LEAST_TO_COMPARE:
         return frozenset()
-    variants, _ = best_variants(present, key)
+    variants, known = best_variants(present, key)
+    if not known:
+        return frozenset()
     ends = {present[each].median for each in variants}
     equal = {each for each, summary in present.items() if summary.median in ends}
     # Where all are alike, marking every value says nothing.

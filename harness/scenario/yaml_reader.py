@@ -256,7 +256,13 @@ class _Builder:
         while not isinstance(key_event := next(self.events), MappingEndEvent):
             key = self.key(key_event, path)
             inner = (*path, "?" if key is None else key)
-            node = self.node(next(self.events), inner)
+            value_event = next(self.events)
+            node = self.node(value_event, inner)
+            if isinstance(value_event, ScalarEvent) and value_event.end_mark.index == (
+                value_event.start_mark.index
+            ):
+                # Nothing is written there: the parser's place is that of what comes next.
+                node = Node(_start(key_event), node.value)
             if key is None:
                 continue
             if key in entries:

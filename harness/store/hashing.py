@@ -1,9 +1,11 @@
-"""SHA-256 of files that do not fit into memory."""
+"""SHA-256 of files that need not fit into memory."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import IO, TYPE_CHECKING
+
+from edgebench.harness.errors import ModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +19,19 @@ def sha256_file(path: Path, what: str, progress: Progress) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return _stream(file, None, what, path.stat().st_size, progress)
+
+
+def check_sha256(source: str, found: str | None, asked: str | None) -> None:
+    """Compare hashes, where both are known.
+
+    Raises:
+        ModelError: the file of `source` is another one than the one that was asked for.
+    """
+    if found is not None and asked is not None and found != asked:
+        msg = f"{source} is not the file that was asked for: its SHA-256 is {found}, not {asked}"
+        raise ModelError(
+            msg, remedy="Correct sha256 in the scenario, or the source if the file was replaced."
+        )
 
 
 def copy_hashing(

@@ -15,13 +15,15 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from edgebench.harness.errors import ModelError
-from edgebench.harness.store.hashing import sha256_file
+from edgebench.harness.store.hashing import check_sha256, sha256_file
+from edgebench.harness.store.hub_lookup import ask_hub
 from edgebench.harness.store.space import is_full, no_space, require_space
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from edgebench.harness.store.hub_lookup import Published
     from edgebench.harness.store.layout import Layout
     from edgebench.harness.store.progress import Progress
     from edgebench.harness.store.sources import HubSource
@@ -33,7 +35,6 @@ _PARTIAL_CONTENT = 206
 _RANGE_NOT_SATISFIABLE = 416
 _WORTH_ANOTHER_TRY = frozenset({408, 429, 500, 502, 503, 504})
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class _InterruptedError(Exception):
@@ -49,21 +50,6 @@ class HubFile:
     commit: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Published:
-    """What the hub says about a file."""
-
-    url: str
-    commit: str
-    etag: str
-    bytes: int | None
-
-    @property
-    def sha256(self) -> str | None:
-        """Large files (LFS) have their SHA-256 for an ETag."""
-        return self.etag if _SHA256.fullmatch(self.etag) else None
-
-
 def is_fixed(source: HubSource) -> bool:
     """Whether the source names a commit, and not a branch or tag that may move."""
     return _COMMIT.fullmatch(source.revision) is not None
@@ -76,6 +62,7 @@ def fetch_hub_file(
     key: str,
     progress: Progress,
     *,
+    wanted: str | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> HubFile:
     """Download a file, going on where an earlier try of this or another process was cut off.
@@ -86,14 +73,16 @@ def fetch_hub_file(
         layout: the store; what a cut-off download has got so far stays in its ``partials``.
         key: the request, whose lock is held.
         progress: told how far it is.
+        wanted: the SHA-256 that it must have; where the hub tells another one, nothing is fetched.
         wait: called with seconds between tries that got nothing.
 
     Raises:
         ModelError: huggingface_hub is missing, the hub can't be reached, has no such file or
-            asks for a licence; or the file's hash is not the one that the hub says.
+            asks for a licence; or the file's hash is not the wanted one, or not what the hub says.
         StoreError: there is no space for it.
     """
-    published = _ask(source)
+    published = ask_hub(source)
+    check_sha256(str(source), published.sha256, wanted)
     name = PurePosixPath(source.file).name
     # Named for its content too, so that a branch that moved does not continue another file.
     tag = hashlib.sha256(published.etag.encode()).hexdigest()[:16]
@@ -101,6 +90,7 @@ def fetch_hub_file(
     partial.parent.mkdir(parents=True, exist_ok=True)
     try:
         _complete(source, published, partial, layout.root, progress=progress, wait=wait)
+        partial.touch()  # of an empty file, nothing was written
     except OSError as error:
         if not is_full(error):
             raise
@@ -114,56 +104,9 @@ def fetch_hub_file(
     return HubFile(partial.replace(folder / name), sha256, published.commit)
 
 
-def _ask(source: HubSource) -> _Published:
-    """What the hub says about the file."""
-    try:
-        from huggingface_hub import constants, errors, get_hf_file_metadata, hf_hub_url  # noqa: PLC0415
-    except ImportError as error:
-        msg = f"{source} needs the package huggingface_hub, which can't be imported: {error}"
-        raise ModelError(msg, remedy="pip install 'edgebench[hf]'") from error
-    page = f"{constants.ENDPOINT}/{source.repo}"
-    elsewhere = f"Or get {source.file} in another way and name it as 'path:FOLDER/{source.file}'."
-    try:
-        found = get_hf_file_metadata(hf_hub_url(source.repo, source.file, revision=source.revision))
-    except errors.GatedRepoError as error:
-        msg = f"the model {source.repo} is gated: its authors ask for a consent first"
-        raise ModelError(
-            msg, remedy=f"Accept the licence at {page} and set HF_TOKEN to a token of that account."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        msg = f"the model {source.repo} has no revision {source.revision!r}"
-        raise ModelError(msg, remedy=f"Its branches, tags and commits are at {page}.") from error
-    except errors.EntryNotFoundError as error:
-        msg = f"the model {source.repo} has no file {source.file!r} at {source.revision}"
-        raise ModelError(msg, remedy=f"Its files are at {page}/tree/{source.revision}.") from error
-    except errors.RepositoryNotFoundError as error:
-        msg = f"there is no model {source.repo}, or it is private ({page})"
-        raise ModelError(
-            msg,
-            remedy="Check the name; for a private model, set HF_TOKEN to a token that may read it.",
-        ) from error
-    except errors.OfflineModeIsEnabled as error:
-        msg = f"{source} is not in the model store, and HF_HUB_OFFLINE forbids fetching it"
-        raise ModelError(msg, remedy=f"Unset HF_HUB_OFFLINE once. {elsewhere}") from error
-    except Exception as error:
-        # Of the HTTP library underneath, which is another one in each of the hub's versions.
-        msg = f"{source} can't be fetched from {constants.ENDPOINT}: {error}"
-        raise ModelError(msg, remedy=f"Check the network. {elsewhere}") from error
-    if not found.commit_hash or not found.etag:
-        msg = f"{constants.ENDPOINT} does not answer like a Hugging Face hub"
-        raise ModelError(msg, remedy="Check HF_ENDPOINT, and any proxy on the way.")
-    return _Published(
-        # Of the commit, so that a branch that moves meanwhile does not mix two files.
-        url=hf_hub_url(source.repo, source.file, revision=found.commit_hash),
-        commit=found.commit_hash,
-        etag=found.etag,
-        bytes=found.size,
-    )
-
-
 def _complete(
     source: HubSource,
-    published: _Published,
+    published: Published,
     partial: Path,
     root: Path,
     *,
@@ -195,7 +138,7 @@ def _complete(
             return
 
 
-def _transfer(published: _Published, partial: Path, what: str, progress: Progress) -> None:
+def _transfer(published: Published, partial: Path, what: str, progress: Progress) -> None:
     """Append to `partial` what it lacks, as far as one connection gets."""
     from huggingface_hub import get_session  # noqa: PLC0415
     from huggingface_hub.errors import HfHubHTTPError, HTTPError  # noqa: PLC0415
@@ -215,7 +158,7 @@ def _transfer(published: _Published, partial: Path, what: str, progress: Progres
                 msg = f"the hub answers with HTTP status {status}"
                 raise _InterruptedError(msg)
             if status == _RANGE_NOT_SATISFIABLE:
-                partial.unlink()
+                partial.unlink(missing_ok=True)
                 msg = "the hub does not know the part that is asked for"
                 raise _InterruptedError(msg)
             hf_raise_for_status(response)

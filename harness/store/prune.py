@@ -104,10 +104,12 @@ def _drop_records(pruning: _Pruning) -> set[Path]:
 def _prune_contents(pruning: _Pruning, dropped: set[Path]) -> None:
     """Remove the models that no record speaks of (any more)."""
     layout = pruning.layout
-    with locked(layout, COMMIT, "prune", silent):
+    with locked(layout, COMMIT, "pruning", silent):
         wanted = set()
         for path in _listing(layout.records):
-            record = None if path in dropped else _sound(layout, path.stem)
+            # One that is there although it was dropped was made again just now.
+            pretended = pruning.dry_run and path in dropped
+            record = None if pretended else _sound(layout, path.stem)
             if record is not None:
                 wanted.add(layout.content(record.sha256, record.name))
         for path in sorted(layout.files.glob("*/*/*")):

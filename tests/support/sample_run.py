@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import random
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.statistics import median
 from edgebench.harness.results.model import (
@@ -25,6 +25,9 @@ from edgebench.harness.results.model import (
     VariantRecord,
     WorkloadRecord,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MIB = 2**20
 PARAMETERS = 134_515_008
@@ -141,12 +144,12 @@ class Sample:
                             made.append(_crashed(name, workload.name))
                         continue
                     for phase, count in (("warmup", 3), ("measured", self.per_block)):
-                        for repetition in range(count):
-                            made.append(
-                                self._generation(
-                                    chance, variant, speed, workload, block, repetition, phase
-                                )
+                        made += [
+                            self._generation(
+                                chance, variant, speed, workload, block, repetition, phase
                             )
+                            for repetition in range(count)
+                        ]
         return made
 
     def write(self, folder: Path) -> Path:
@@ -398,3 +401,60 @@ def _timeline(t_s: list[float], anon_mib: list[float], file_mib: list[float]) ->
         file_bytes=list(file),
         shared_bytes=[0] * len(anon),
     )
+
+
+def handmade(
+    values: dict[str, dict[str, list[float | None]]],
+    *,
+    options: dict[str, dict[str, object]] | None = None,
+    units: dict[str, str] | None = None,
+    **changes: object,
+) -> tuple[RunRecord, list[Trial]]:
+    """A run of one workload, ``w``, with exactly these values.
+
+    Args:
+        values: by variant and metric, one value a block.
+        options: by variant; else none.
+        units: by metric; else guessed from its name.
+        changes: fields of the run's record.
+    """
+    named = {"decode_rate": "token/s", "prefill_rate": "token/s", "ttft_s": "s"}
+    unit_of = named | {"peak_rss_bytes": "byte"} | (units or {})
+    trials = [
+        Trial(
+            kind="generate",
+            variant=variant,
+            workload="w",
+            block=block,
+            repetition=0,
+            phase="measured",
+            status="ok",
+            started_at="2025-01-14T10:16:00Z",
+            duration_s=1.0,
+            metrics={
+                key: Measured.missing(unit_of[key], "no such sensor")
+                if each[block] is None
+                else seen(each[block], unit_of[key])
+                for key, each in metrics.items()
+            },
+        )
+        for variant, metrics in values.items()
+        for block in range(max(map(len, metrics.values())))
+    ]
+    variants = {
+        name: (
+            VariantRecord.model_validate(
+                {
+                    "id": name,
+                    "runner": "fake",
+                    "quantization": "source",
+                    "options": (options or {}).get(name, {}),
+                }
+            ),
+            Speed(1, 1, 1, 1),
+        )
+        for name in values
+    }
+    workload = WorkloadRecord(name="w", description="by hand", prompt_tokens=4, generate_tokens=3)
+    record = Sample(variants, [workload], changes={"notes": [], **changes}).record()
+    return record, trials

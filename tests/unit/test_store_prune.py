@@ -188,7 +188,7 @@ def run(*arguments: str, answer: str | None = None) -> tuple[int, str]:
 
 
 def test_list_is_a_table_of_80_columns(store: ModelStore) -> None:
-    """Name, source, size, maker and last use of each model, and the size in all."""
+    """Name, size, origin and last use of each model, and the size in all."""
     add(store, "SmolLM2-135M-Instruct-with-a-long-name.Q4_K_M.gguf", b"1" * 2048)
     add(store, "b.gguf", b"2" * 1024)
     status, output = run("list")
@@ -249,7 +249,7 @@ def test_prune_dry_run_removes_nothing(store: ModelStore) -> None:
     stored = add(store, "a.gguf", b"abc")
     status, output = run("prune", "--all", "--dry-run")
     assert status == 0
-    assert str(stored.path.relative_to(store.root)) in output
+    assert output.splitlines()[0] == "  a.gguf"
     assert f"1 file, 3 B, would be removed from {store.root}." in output
     assert stored.path.exists()
 

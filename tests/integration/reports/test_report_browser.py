@@ -1,0 +1,226 @@
+"""The HTML report in a real browser."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from edgebench.reports.write import write_reports
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+EVIL = '"><img src=x onerror=pwned()><script>pwned()</script><svg onload=pwned()>\u202e\x1b[1m'
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on the PATH; on Debian: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(sample_run, tmp_path_factory):
+    folder = sample_run.sample().write(tmp_path_factory.mktemp("run"))
+    return write_reports(folder)[1]
+
+
+@pytest.fixture(scope="module")
+def hostile_report(sample_run, tmp_path_factory):
+    sample = sample_run.sample(blocks=5, changes={"scenario_name": EVIL, "notes": [EVIL]})
+    named = {
+        f"{name} {EVIL}": (variant.model_copy(update={"id": f"{name} {EVIL}"}), speed)
+        for name, (variant, speed) in sample.variants.items()
+    }
+    workloads = [
+        each.model_copy(update={"description": EVIL, "prompt_text": EVIL})
+        for each in sample.workloads
+    ]
+    crash = (f"llama.cpp F16 threads=2 {EVIL}", "pp512-tg128")
+    sample = replace(sample, variants=named, workloads=workloads, crash=crash)
+    folder = sample.write(tmp_path_factory.mktemp("hostile"))
+    return write_reports(folder)[1]
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens a report; gives the page, and what it complained about or asked for."""
+    contexts = []
+
+    def opened(file, *, width=1200, scheme="light", javascript=True):
+        context = browser.new_context(
+            viewport={"width": width, "height": 800},
+            color_scheme=scheme,
+            java_script_enabled=javascript,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        seen = {"errors": [], "requests": []}
+        page.on("console", lambda message: seen["errors"].append(message.text))
+        page.on("pageerror", lambda error: seen["errors"].append(str(error)))
+        page.on("request", lambda request: seen["requests"].append(request.url))
+        page.goto(file.as_uri())
+        return page, seen
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def first_column(page):
+    rows = page.locator("#comparison table").first.locator("tbody th")
+    return [text.split(" threads")[0] for text in rows.all_inner_texts()]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [380, 1200])
+def test_opens_quietly_and_alone(opened, report, width, scheme):
+    """The page has no error and asks for nothing but itself."""
+    _, seen = opened(report, width=width, scheme=scheme)
+    assert seen == {"errors": [], "requests": [report.as_uri(), "data:,"][: len(seen["requests"])]}
+
+
+def test_the_page_can_reach_nothing(opened, report):
+    """Even a script that got in could not call out: the browser enforces the policy."""
+    page, _ = opened(report)
+    outcome = page.evaluate(
+        "fetch('http://127.0.0.1:9/').then(() => 'reached', (error) => error.message)"
+    )
+    assert outcome == "Failed to fetch"
+    violation = page.evaluate("""
+        new Promise((resolve) => {
+          document.addEventListener('securitypolicyviolation',
+                                    (event) => resolve(event.effectiveDirective));
+          const script = document.createElement('script');
+          script.textContent = 'window.ran = true';
+          document.body.append(script);
+        })""")
+    assert violation == "script-src-elem"
+    assert page.evaluate("window.ran") is None
+
+
+@pytest.mark.parametrize("width", [320, 380, 800, 1200])
+@pytest.mark.parametrize("kind", ["report", "hostile_report"])
+def test_nothing_is_wider_than_the_screen(opened, request, kind, width):
+    """A phone shows the page without scrolling sideways, whatever the names are."""
+    page, _ = opened(request.getfixturevalue(kind), width=width)
+    for details in page.locator("details").all():
+        details.evaluate("element => element.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_click_sorts_and_a_second_click_turns(opened, report):
+    """The best comes first, then last; the head says which way."""
+    page, _ = opened(report)
+    head = page.locator("#comparison table").first.locator("thead th").nth(2)  # TTFT
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    order = first_column(page)
+    assert order[0] == "llama.cpp Q4_0"
+    assert order[-1] == "llama.cpp Q8_0"
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert first_column(page) == order[::-1]
+
+
+def test_the_keyboard_sorts(opened, report):
+    """A head can be reached with Tab and sorts on Enter and on the space bar."""
+    page, _ = opened(report)
+    heads = page.locator("#comparison table").first.locator("thead th")
+    page.locator("#comparison button").first.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert heads.nth(1).get_attribute("aria-sort") == "descending"  # fastest decode first
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert heads.nth(2).get_attribute("aria-sort") == "ascending"
+    assert heads.nth(1).get_attribute("aria-sort") is None
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_what_was_not_measured_sorts_last_both_ways(opened, report):
+    """A variant that failed is never the first of a sorted column."""
+    page, _ = opened(report)
+    table = page.locator("#comparison table").nth(1)
+    button = table.locator("thead button").nth(1)
+    for _ in range(2):
+        button.click()
+        last = table.locator("tbody tr").last.locator("th").inner_text()
+        assert last.startswith("llama.cpp F16")
+
+
+def test_a_phone_can_sort_too(opened, report):
+    """Where rows are cards, the heads stay as buttons."""
+    page, _ = opened(report, width=380)
+    button = page.locator("#comparison table").first.get_by_role("button", name="TTFT")
+    assert button.is_visible()
+    button.click()
+    assert first_column(page)[0] == "llama.cpp Q4_0"
+
+
+def test_without_script_it_is_a_plain_table(opened, report):
+    """All rows are there in the order of the run, and no button that does nothing."""
+    page, seen = opened(report, javascript=False)
+    assert first_column(page)[0] == "llama.cpp source"
+    assert page.locator("table button").count() == 0
+    assert seen["errors"] == []
+
+
+def test_cards_are_still_a_table_for_a_screen_reader(opened, report):
+    """Laying rows out as cards does not take the roles away."""
+    page, _ = opened(report, width=380)
+    tree = page.locator("#comparison table").first.aria_snapshot()
+    assert "columnheader" in tree
+    assert "rowheader" in tree
+
+
+def test_the_first_tab_skips_to_the_report(opened, report):
+    """A keyboard user need not walk through the links above."""
+    page, _ = opened(report)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_dark_is_dark(opened, report):
+    """The page follows the system's colour scheme."""
+    colours = {
+        scheme: opened(report, scheme=scheme)[0].evaluate(
+            "getComputedStyle(document.body).backgroundColor"
+        )
+        for scheme in ("light", "dark")
+    }
+    assert colours == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 28)"}
+
+
+def test_pictures_have_the_pages_colours(opened, report):
+    """A bar is drawn in the accent colour that the scheme has."""
+    page, _ = opened(report, scheme="dark")
+    fills = page.evaluate(
+        "[...document.querySelectorAll('#pictures path')].map(p => getComputedStyle(p).fill)"
+    )
+    assert "rgb(125, 176, 255)" in fills
+
+
+def test_hostile_names_execute_nothing(opened, hostile_report):
+    """Markup in names, prompts, notes and logs makes no element, no request and no error."""
+    page, seen = opened(hostile_report)
+    assert seen["errors"] == []
+    assert {url.split(":")[0] for url in seen["requests"]} <= {"file", "data"}
+    assert len([url for url in seen["requests"] if url.startswith("file:")]) == 1
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 1
+    assert "onerror=pwned()" in page.locator("h1").inner_text()
+    page.locator("#comparison button").nth(1).click()
+    assert seen["errors"] == []

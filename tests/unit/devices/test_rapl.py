@@ -1,0 +1,208 @@
+"""Energy meters of powercap, on recorded trees."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from edgebench.devices.power import find_meters, look_for_meters
+from edgebench.devices.proof import counter_moves
+from edgebench.devices.rapl import RaplMeter, Zone
+
+
+def set_uj(tree, folder: str, value: int) -> None:
+    tree.sys({f"class/powercap/{folder}/energy_uj": f"{value}\n"})
+
+
+def test_desktop_has_package_and_memory_meters(intel_desktop, spinning):
+    """Package comes first, memory beside it is a meter of its own, all else is within them."""
+    search = find_meters(
+        intel_desktop.sysfs, procfs=intel_desktop.procfs, clock=spinning(intel_desktop)
+    )
+
+    assert [meter.name for meter in search.meters] == ["rapl:package", "rapl:dram"]
+    assert [meter.source for meter in search.meters] == ["observed", "observed"]
+    assert search.refusals == ()
+
+
+def test_package_is_counted_once(intel_desktop, spinning):
+    """Cores, uncore, psys and the second way to the package add nothing to the package."""
+    package, memory = find_meters(
+        intel_desktop.sysfs, procfs=intel_desktop.procfs, clock=spinning(intel_desktop)
+    ).meters
+    set_uj(intel_desktop, "intel-rapl:0", 5_000_000)
+    package.read_j()
+    memory.read_j()
+    before = package.read_j(), memory.read_j()
+    for folder in ("intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1", "intel-rapl-mmio:0"):
+        set_uj(intel_desktop, folder, 100_000_000)
+
+    set_uj(intel_desktop, "intel-rapl:0", 7_500_000)
+
+    assert package.read_j() - before[0] == 2.5
+    assert memory.read_j() == before[1]
+
+
+def test_mmio_is_used_where_it_is_the_only_way(tree, write_zone, spinning):
+    """A package that only the memory-mapped interface shows has a meter all the same."""
+    write_zone(tree, "intel-rapl-mmio:0", "package-0", 1)
+
+    meters = find_meters(tree.sysfs, procfs=tree.procfs, clock=spinning(tree)).meters
+
+    assert [meter.name for meter in meters] == ["rapl:package"]
+
+
+def test_packages_are_summed(amd_server, spinning):
+    """A machine with two sockets has one meter, which counts both."""
+    (meter,) = find_meters(
+        amd_server.sysfs, procfs=amd_server.procfs, clock=spinning(amd_server)
+    ).meters
+    set_uj(amd_server, "intel-rapl:0", 11_000_000)
+    set_uj(amd_server, "intel-rapl:1", 30_000_000)
+    before_j = meter.read_j()
+
+    set_uj(amd_server, "intel-rapl:0", 14_000_000)
+    set_uj(amd_server, "intel-rapl:1", 30_500_000)
+
+    assert meter.read_j() - before_j == 3.5
+
+
+def test_counter_that_starts_again_is_followed(tree, write_zone):
+    """Past its range the counter starts at 0, and the sum goes on: 850 + 150 microjoules."""
+    write_zone(tree, "intel-rapl:0", "package-0", 262_143_328_000)
+    folder = tree.sysfs / "class/powercap/intel-rapl:0"
+    meter = RaplMeter("rapl:package", [Zone("package-0", folder, 262_143_328_850)])
+    assert meter.read_j() == 0.0
+
+    set_uj(tree, "intel-rapl:0", 150)
+
+    assert meter.read_j() == 0.001
+
+
+def test_each_package_starts_again_on_its_own(tree, write_zone):
+    """One socket's turn is not added to the other: 400 + 600 and 2000 microjoules."""
+    write_zone(tree, "intel-rapl:0", "package-0", 9_600)
+    write_zone(tree, "intel-rapl:1", "package-1", 1_000)
+    powercap = tree.sysfs / "class/powercap"
+    zones = [Zone(f"package-{n}", powercap / f"intel-rapl:{n}", 10_000) for n in range(2)]
+    meter = RaplMeter("rapl:package", zones)
+
+    set_uj(tree, "intel-rapl:0", 600)
+    set_uj(tree, "intel-rapl:1", 3_000)
+
+    assert meter.read_j() == 0.003
+
+
+def test_many_turns_keep_each_microjoule(tree, write_zone):
+    """Whole numbers are summed, so that a year of turns loses nothing to rounding."""
+    write_zone(tree, "intel-rapl:0", "package-0", 0)
+    zone = Zone("package-0", tree.sysfs / "class/powercap/intel-rapl:0", 2**63)
+    meter = RaplMeter("rapl:package", [zone])
+
+    for value in (2**63 - 1, 2**62, 2**62 + 1):
+        set_uj(tree, "intel-rapl:0", value)
+        total_j = meter.read_j()
+
+    # 2**63 - 1, then 2**62 + 1 to the turn and beyond, then 1.
+    assert total_j == (2**63 - 1 + (2**63 + 2**62 - (2**63 - 1)) + 1) / 1e6
+
+
+def test_frozen_counter_is_refused(amd_server, spinning):
+    """One stuck socket makes the sum worthless, so the meter is refused and the socket named."""
+    clock = spinning(amd_server, stuck=("intel-rapl:1",))
+
+    search = find_meters(amd_server.sysfs, procfs=amd_server.procfs, clock=clock)
+
+    assert search.meters == ()
+    assert search.refusals == (
+        "rapl:package: intel-rapl:1/energy_uj never changes, so it measures nothing",
+    )
+
+
+def test_broken_memory_counter_does_not_cost_the_package(intel_desktop, spinning):
+    """Each meter is judged alone."""
+    clock = spinning(intel_desktop, stuck=("intel-rapl:0:2",))
+
+    search = find_meters(intel_desktop.sysfs, procfs=intel_desktop.procfs, clock=clock)
+
+    assert [meter.name for meter in search.meters] == ["rapl:package"]
+    assert search.refusals[0].startswith("rapl:dram: intel-rapl:0:2/energy_uj never changes")
+
+
+def test_unreadable_number_is_refused(tree, write_zone, spinning):
+    """A counter that holds no number is refused with the kernel's words."""
+    write_zone(tree, "intel-rapl:0", "package-0", 1)
+    tree.sys({"class/powercap/intel-rapl:0/energy_uj": "<unknown>\n"})
+
+    (refusal,) = find_meters(
+        tree.sysfs, procfs=tree.procfs, clock=count(0, 10**6).__next__
+    ).refusals
+
+    assert refusal.startswith("rapl:package: intel-rapl:0/energy_uj can't be read")
+
+
+@pytest.fixture
+def root_only_sysfs():
+    # Not below tmp_path, whose parents nobody else may enter.
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    zone = folder / "class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    (zone / "name").write_text("package-0\n")
+    (zone / "max_energy_range_uj").write_text("262143328850\n")
+    (zone / "energy_uj").write_text("1\n")
+    (zone / "energy_uj").chmod(0)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_counter_for_root_only_names_the_rule_that_opens_it(root_only_sysfs, not_root):
+    """Without permission there is no meter and no estimate, but the command that fixes it."""
+    meters, (refusal,) = look_for_meters(
+        root_only_sysfs / "absent", root_only_sysfs, count(0, 10**6).__next__
+    )
+
+    assert meters == ()
+    assert refusal.finding == "rapl:package: only root may read intel-rapl:0/energy_uj"
+    assert refusal.remedy is not None
+    assert 'SUBSYSTEM=="powercap"' in refusal.remedy
+    assert "sudo udevadm trigger" in refusal.remedy
+    assert str(refusal).endswith(refusal.remedy)
+
+
+def test_virtual_machine_says_so(virtual_machine):
+    """Where a hypervisor hides the counters, the refusal says that this is one."""
+    search = find_meters(virtual_machine.sysfs, procfs=virtual_machine.procfs)
+
+    assert search.meters == ()
+    (refusal,) = search.refusals
+    assert "virtual machines hide it, and this is one (KVM, Docker)" in refusal
+
+
+def test_board_without_counters_says_so(raspberry_pi):
+    """A processor that has no such counter is no case for a driver."""
+    (refusal,) = find_meters(raspberry_pi.sysfs, procfs=raspberry_pi.procfs).refusals
+
+    assert refusal.endswith("has no energy counter: this processor has none")
+
+
+def test_pc_without_driver_names_the_module(intel_desktop):
+    """An Intel or AMD machine without powercap gets the command that loads its driver."""
+    shutil.rmtree(intel_desktop.sysfs / "class/powercap")
+
+    (refusal,) = find_meters(intel_desktop.sysfs, procfs=intel_desktop.procfs).refusals
+
+    assert refusal.endswith("sudo modprobe intel_rapl_msr")
+
+
+def test_proof_ends_with_the_first_change():
+    """A counter that moves is trusted at once, without waiting for the interval's end."""
+    readings = iter([5.0, 5.0, 5.5])
+    clock = count(0, 1_000_000)
+
+    assert counter_moves(readings.__next__, clock.__next__)
+    assert next(clock) < 10_000_000

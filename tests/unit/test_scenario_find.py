@@ -1,0 +1,77 @@
+"""Where scenarios are looked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edgebench.harness.errors import ScenarioError
+from edgebench.harness.scenario.find import builtin_scenarios, find_scenario
+from edgebench.harness.scenario.loader import load_scenario
+from edgebench.runners.llama_cpp import LlamaCppRunner
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_shipped_scenarios_are_known_and_right() -> None:
+    """Every scenario that is shipped loads, with all its options known to the runner."""
+    assert builtin_scenarios() == ["llama2-7b", "smollm2-135m"]
+    for name in builtin_scenarios():
+        scenario = load_scenario(find_scenario(name), runners={"llama.cpp": LlamaCppRunner})
+        assert scenario.name == name
+        assert {workload.name for workload in scenario.workloads} == {"chat", "pp512-tg128"}
+
+
+@pytest.mark.parametrize(
+    "name", ["smollm2-135m", "smollm2-135m.yaml", "scenarios/smollm2-135m.yaml"]
+)
+def test_a_shipped_scenario_is_found_by_name(folder: Path, name: str) -> None:
+    """The name, the file's name and the path in edgebench's own folder all do, from anywhere."""
+    found = find_scenario(name)
+    assert found.name == "smollm2-135m.yaml"
+    assert found.is_absolute()
+    assert found.read_text(encoding="utf-8").startswith("#")
+
+
+@pytest.mark.parametrize("name", ["smollm2-135m", "scenarios/smollm2-135m.yaml"])
+def test_a_path_comes_before_a_shipped_name(folder: Path, name: str) -> None:
+    """A file of the user is taken even where edgebench ships one of that name."""
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    assert find_scenario(name) == path
+
+
+def test_a_folder_does_not_hide_a_shipped_scenario(folder: Path) -> None:
+    """A folder of results named as the scenario is not taken for it."""
+    (folder / "smollm2-135m").mkdir()
+    assert find_scenario("smollm2-135m").suffix == ".yaml"
+    (folder / "mine").mkdir()
+    with pytest.raises(ScenarioError, match="'mine' is a folder"):
+        find_scenario("mine")
+
+
+@pytest.mark.parametrize("name", ["llama-2-7b", "Llama2-7B", "scenarios/llama2-7.yaml"])
+def test_a_near_miss_is_named(folder: Path, name: str) -> None:
+    """Where there is no such scenario, the message lists what there is and what was meant."""
+    with pytest.raises(ScenarioError) as caught:
+        find_scenario(name)
+    assert caught.value.message == (
+        f"there is no scenario {name!r}: no such file, and none that edgebench ships"
+    )
+    assert caught.value.remedy == (
+        "did you mean 'llama2-7b'? edgebench ships llama2-7b, smollm2-135m."
+    )
+
+
+@pytest.mark.parametrize("name", ["nothing-like-it", "", "a/smollm2-135m", "x" * 5000, "a\0b", "~"])
+def test_names_that_are_nothing_are_errors(folder: Path, name: str) -> None:
+    """No name gives anything but a path or a scenario's error."""
+    with pytest.raises(ScenarioError):
+        find_scenario(name)
