@@ -156,6 +156,8 @@ class Monitor:
             if self._stopping or not collector.is_open:
                 return
             now_s = time.monotonic()
+            # A window that was closed and begun anew wakes this thread before its time.
+            next_s = min(next_s, now_s)
             slow = now_s >= next_slow_s
             if slow:
                 next_slow_s = now_s + SLOW_INTERVAL_S

@@ -21,7 +21,7 @@ from edgebench.devices.memory import MemoryUse, parse_memory, parse_pss, sum_mem
 from edgebench.devices.reading import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _RESET_PEAK = b"5"  # proc(5), clear_refs: set the peak to the current size
@@ -195,20 +195,13 @@ class ProcessTree:
         except OSError:
             return None  # it ended since it was listed
 
-    def _children_lookup(self) -> _ChildrenLookup:
+    def _children_lookup(self) -> Callable[[ProcessFiles], list[int]]:
         # Kernels without CONFIG_PROC_CHILDREN lack the file that lists them.
-        if (
-            self._procfs / str(self._root.pid) / "task" / str(self._root.pid) / "children"
-        ).exists():
+        pid = self._root.pid
+        if (self._procfs / f"{pid}/task/{pid}/children").exists():
             return _children_of
         parents = _children_by_parent(self._procfs)
         return lambda process: parents.get(process.pid, [])
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    _ChildrenLookup = Callable[[ProcessFiles], list[int]]
 
 
 def _memory_of(process: ProcessFiles) -> MemoryUse | None:

@@ -8,7 +8,9 @@ second way to the same package's counter.
 
 from __future__ import annotations
 
+import errno
 import os
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MICROJOULES = 1_000_000
+NUMBER_SIZE = 64  # bytes, more than any counter has digits
 
 PERMISSION_REMEDY = (
     """echo 'SUBSYSTEM=="powercap", ACTION=="add", KERNEL=="intel-rapl*", """
@@ -46,12 +49,28 @@ class Zone:
     range_uj: int
 
     def read_uj(self) -> int:
-        """The counter in microjoules. Raises `OSError` or `ValueError` where it can't be read."""
-        descriptor = os.open(self.folder / "energy_uj", os.O_RDONLY | os.O_CLOEXEC)
+        """The counter in microjoules.
+
+        Raises:
+            OSError: it can't be read, or holds no number.
+        """
+        descriptor = self.open()
         try:
-            return int(os.read(descriptor, 64))
+            return parse_uj(os.pread(descriptor, NUMBER_SIZE, 0))
         finally:
             os.close(descriptor)
+
+    def open(self) -> int:
+        """A descriptor of the counter. Raises `OSError` where it may not be read."""
+        return os.open(self.folder / "energy_uj", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def parse_uj(text: bytes) -> int:
+    """The counter's number. Raises `OSError` where it is none."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise OSError(errno.EIO, "not a number") from error
 
 
 class RaplMeter:
@@ -70,7 +89,12 @@ class RaplMeter:
     def __init__(self, name: str, zones: Sequence[Zone]) -> None:
         self.name = name
         self.zones = tuple(zones)
-        self._last_uj = [zone.read_uj() for zone in self.zones]
+        # Open for as long as the meter lives: it is read 20 times a second beside a measurement.
+        self._descriptors: list[int] = []
+        for zone in self.zones:
+            self._descriptors.append(zone.open())
+            weakref.finalize(self, os.close, self._descriptors[-1])
+        self._last_uj = [self._read_uj(index) for index in range(len(self.zones))]
         self._total_uj = 0
 
     def read_j(self) -> float:
@@ -80,11 +104,14 @@ class RaplMeter:
             OSError: a counter can't be read any more.
         """
         for index, zone in enumerate(self.zones):
-            now_uj = zone.read_uj()
+            now_uj = self._read_uj(index)
             step_uj = now_uj - self._last_uj[index]
             self._total_uj += step_uj if step_uj >= 0 else step_uj + zone.range_uj
             self._last_uj[index] = now_uj
         return self._total_uj / MICROJOULES
+
+    def _read_uj(self, index: int) -> int:
+        return parse_uj(os.pread(self._descriptors[index], NUMBER_SIZE, 0))
 
 
 def find_rapl(sysfs: Path, clock: Callable[[], int]) -> tuple[list[RaplMeter], list[Refusal]]:
@@ -149,8 +176,8 @@ def _refusal(name: str, zones: list[Zone], clock: Callable[[], int]) -> Refusal 
             return Refusal(
                 f"{name}: only root may read {zone.folder.name}/energy_uj", PERMISSION_REMEDY
             )
-        except (OSError, ValueError) as error:
-            return Refusal(f"{name}: {zone.folder.name}/energy_uj can't be read ({error})")
+        except OSError as error:
+            return Refusal(f"{name}: {zone.folder.name}/energy_uj can't be read ({error.strerror})")
         if not moves:
             return Refusal(
                 f"{name}: {zone.folder.name}/energy_uj never changes, so it measures nothing"

@@ -394,7 +394,7 @@ class _Execution:
                 "finished_at": _utc_now(),
                 "stopped_by_budget": self._stopped_by_budget,
                 "accounting": self._accounting(),
-                "variants": [_with_options(variant, self._trials) for variant in record.variants],
+                "variants": [_with_loads(variant, self._trials) for variant in record.variants],
             }
         )
         record = record.model_copy(update={"cells": summarize(record, self._trials)})
@@ -448,11 +448,16 @@ def _with_prompt(workload: WorkloadRecord, prompt: Prompt | None) -> WorkloadRec
     )
 
 
-def _with_options(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:
-    """The options that the framework said it used, from the last load."""
+def _with_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:
+    """What the framework said at the last load: the options it uses, the weights it counts."""
     for trial in reversed(trials):
         if trial.variant == variant.id and trial.kind == "load" and trial.status == "ok":
-            return variant.model_copy(update={"effective_options": trial.effective_options})
+            artifact = variant.artifact
+            if artifact is not None:
+                artifact = artifact.model_copy(update={"parameters": trial.parameters})
+            return variant.model_copy(
+                update={"effective_options": trial.effective_options, "artifact": artifact}
+            )
     return variant
 
 

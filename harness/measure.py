@@ -225,6 +225,7 @@ class _Process:
                 metrics=metrics,
                 timeline=timeline(window, started),
                 effective_options=model.effective_options,
+                parameters=model.parameters,
             )
         )
         return model

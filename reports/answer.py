@@ -143,10 +143,7 @@ def _leader(data: ReportData, workload: str, question: Question) -> Leader:
         certainty = "unsure"
         sentence = (
             Name(variants[0]),
-            (
-                f" {question.does_best} at {figure}, but with too few repetitions for an interval: "
-                "take it as a hint."
-            ),
+            f" {question.does_best}: {figure} (a hint only: too few repetitions for an interval).",
         )
     else:
         certainty = "sure"

@@ -79,7 +79,7 @@ def _unfinished(data: ReportData) -> Banner:
     return Banner(
         title,
         f"{have} of {len(cells)} cells have results so far. "
-        f"`edgebench run --resume` goes on where it stopped.",
+        "Run it again with --resume and this folder to go on where it stopped.",
     )
 
 
@@ -123,7 +123,8 @@ def machine_warnings(machine: MachineRecord) -> tuple[str, ...]:
     found: list[str] = []
     if machine.virtualization:
         found.append(
-            "It is a virtual machine: other guests may take its CPUs and caches, unseen from here."
+            f"It runs inside of {machine.virtualization}: what else uses the same hardware can't "
+            "be seen from here."
         )
     if machine.governor and machine.governor != GOVERNOR_FOR_MEASURING:
         found.append(

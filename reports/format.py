@@ -155,4 +155,4 @@ def duration(seconds: float) -> str:
 
 def percent(share: float) -> str:
     """A share as percent, such as ``2.5 %``."""
-    return f"{100 * share:.3g} %"
+    return f"{round(100 * share, 1):g} %"

@@ -101,6 +101,7 @@ def gap_plot(data: ReportData, workload: str, *, name: str) -> Plot | None:
             _gap_line(axes, each, data.variant_ids.index(variant), scale.size)
         axes.set_ylim(0, _gap_ceiling(drawn) / scale.size)
         _limits(axes, [each.token for each in drawn.values()])
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         _axis_names(axes, x="token", y=f"{scale.unit} since the token before")
     said = "; ".join(
         f"{one_line(variant)}: median {quantity(float(np.median(each.median_s)), 's')}"

@@ -17,7 +17,7 @@ _ESCAPE_SEQUENCE = re.compile(
 _PLAIN = re.compile(r"[ -~\n\t]*\Z")
 _CODE_SAFE = re.compile(r"[^`|\\\n\t]+\Z")
 _MARKDOWN_SPECIAL = re.compile(r"[\\`*\[\]~|$]|(?<![^\W_])_|_(?![^\W_])")
-_BLOCK_START = re.compile(r"(?P<digits>\d{1,9})(?=[.)])|[-+#=:]")
+_BLOCK_START = re.compile(r"(?P<digits>\d{1,9})(?=[.)](?:\s|$))|[-+#=:]")
 _CONTROL_PICTURES = 0x2400
 _SPACE = 0x20
 _NONCHARACTER = 0xFFFE

@@ -275,10 +275,30 @@ class LlamaCppRunner:
         if failed:
             msg = f"llama_model_quantize to {quantization} failed: {self._log.last_error()}"
             raise RunnerFailure(msg)
+        notes = [self._lossy_source(lib, source)]
+        if fallback := self._log.find("fallback quantization"):
+            notes.append(fallback.rpartition("WARNING: ")[2])
         made = {"tool": f"llama_model_quantize, {self.describe().engine_version}"}
-        if note := self._log.find("fallback quantization"):
-            made["note"] = note.rpartition("WARNING: ")[2]
+        if note := "; ".join(filter(None, notes)):
+            made["note"] = note
         return made
+
+    def _lossy_source(self, lib: Any, source: str) -> str:  # noqa: ANN401
+        """A warning where the source had been quantised before."""
+        parameters = lib.llama_model_default_params()
+        parameters.vocab_only = True
+        model = lib.llama_model_load_from_file(os.fsencode(source), parameters)
+        if not model:
+            return ""
+        # llama_model_ftype() counts tensors, and there are none without the weights.
+        number = _meta(lib, model, "general.file_type")
+        lib.llama_model_free(model)
+        if not number:
+            return ""
+        kind = lib.llama_ftype_name(int(number)).decode()
+        if kind.removeprefix("all ") in ("F32", "F16", "BF16"):
+            return ""
+        return f"made from {kind} weights: what those had lost is not regained"
 
     def close(self) -> None:
         """Free the sampler, the context and the model."""

@@ -111,6 +111,9 @@ class Trial(Record):
     effective_options: dict[str, Scalar] = Field(
         default={}, description="What the framework says it really used; in the record of a load."
     )
+    parameters: int | None = Field(
+        default=None, description="Weights in the model as the framework counts them; of a load."
+    )
     failure: Failure | None = None
 
 

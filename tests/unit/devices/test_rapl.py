@@ -14,7 +14,7 @@ from edgebench.devices.proof import counter_moves
 from edgebench.devices.rapl import RaplMeter, Zone
 
 
-def set_uj(tree, folder: str, value: int) -> None:
+def set_uj(tree, folder: str, value: int | str) -> None:
     tree.sys({f"class/powercap/{folder}/energy_uj": f"{value}\n"})
 
 
@@ -43,7 +43,7 @@ def test_package_is_counted_once(intel_desktop, spinning):
 
     set_uj(intel_desktop, "intel-rapl:0", 7_500_000)
 
-    assert package.read_j() - before[0] == 2.5
+    assert package.read_j() - before[0] == pytest.approx(2.5)
     assert memory.read_j() == before[1]
 
 
@@ -68,7 +68,7 @@ def test_packages_are_summed(amd_server, spinning):
     set_uj(amd_server, "intel-rapl:0", 14_000_000)
     set_uj(amd_server, "intel-rapl:1", 30_500_000)
 
-    assert meter.read_j() - before_j == 3.5
+    assert meter.read_j() - before_j == pytest.approx(3.5)
 
 
 def test_counter_that_starts_again_is_followed(tree, write_zone):
@@ -111,6 +111,32 @@ def test_many_turns_keep_each_microjoule(tree, write_zone):
     assert total_j == (2**63 - 1 + (2**63 + 2**62 - (2**63 - 1)) + 1) / 1e6
 
 
+def test_meter_closes_its_files(tree, write_zone):
+    """Files that a meter keeps open are closed with it."""
+    write_zone(tree, "intel-rapl:0", "package-0", 1)
+    zone = Zone("package-0", tree.sysfs / "class/powercap/intel-rapl:0", 10_000)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    meter = RaplMeter("rapl:package", [zone])
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    del meter
+
+    assert opened == before + 1
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_counter_that_turns_to_nonsense_is_an_error(tree, write_zone):
+    """A meter whose counter stops being a number says so instead of inventing joules."""
+    write_zone(tree, "intel-rapl:0", "package-0", 1)
+    zone = Zone("package-0", tree.sysfs / "class/powercap/intel-rapl:0", 10_000)
+    meter = RaplMeter("rapl:package", [zone])
+
+    set_uj(tree, "intel-rapl:0", "")
+
+    with pytest.raises(OSError, match="not a number"):
+        meter.read_j()
+
+
 def test_frozen_counter_is_refused(amd_server, spinning):
     """One stuck socket makes the sum worthless, so the meter is refused and the socket named."""
     clock = spinning(amd_server, stuck=("intel-rapl:1",))
@@ -134,7 +160,7 @@ def test_broken_memory_counter_does_not_cost_the_package(intel_desktop, spinning
 
 
 def test_unreadable_number_is_refused(tree, write_zone, spinning):
-    """A counter that holds no number is refused with the kernel's words."""
+    """A counter that holds no number is refused, and the reason told."""
     write_zone(tree, "intel-rapl:0", "package-0", 1)
     tree.sys({"class/powercap/intel-rapl:0/energy_uj": "<unknown>\n"})
 
@@ -142,7 +168,7 @@ def test_unreadable_number_is_refused(tree, write_zone, spinning):
         tree.sysfs, procfs=tree.procfs, clock=count(0, 10**6).__next__
     ).refusals
 
-    assert refusal.startswith("rapl:package: intel-rapl:0/energy_uj can't be read")
+    assert refusal == "rapl:package: intel-rapl:0/energy_uj can't be read (not a number)"
 
 
 @pytest.fixture

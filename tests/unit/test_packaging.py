@@ -1,0 +1,92 @@
+"""The distribution's list of packages and links, and which way dependencies point."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("harness", "runners", "devices", "reports", "scenarios")
+
+# What each part may import of the others; the standard library is all that runners have.
+ALLOWED = {
+    "runners": set(),
+    "devices": set(),
+    "scenarios": set(),
+    "harness": {"devices", "runners"},
+    "reports": {"devices", "harness"},
+}
+
+
+def modules(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*.py") if "__pycache__" not in path.parts]
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, also late and for types only."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+    return found
+
+
+def test_every_package_is_listed() -> None:
+    """A folder with an __init__.py that pyproject.toml forgot would be missing after install."""
+    listed = set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    )
+    there = {
+        ".".join(("edgebench", *path.parent.relative_to(ROOT).parts))
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("__init__.py")
+    }
+    source = ROOT / "src" / "edgebench"
+    there |= {
+        ".".join(("edgebench", *path.parent.relative_to(source).parts))
+        for path in source.rglob("__init__.py")
+        if path.relative_to(source).parts[0] not in FOLDERS
+    }
+    assert listed == there
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_type_checkers_see_one_tree(folder: str) -> None:
+    """src/edgebench/NAME is a relative link to the folder at the top."""
+    link = ROOT / "src" / "edgebench" / folder
+    assert link.is_symlink()
+    assert link.readlink() == Path("../..") / folder
+
+
+@pytest.mark.parametrize("folder", ALLOWED)
+def test_dependencies_point_one_way(folder: str) -> None:
+    """Runners and devices know nothing of the rest; only the command line knows all."""
+    for path in modules(ROOT / folder):
+        for name in imports(path):
+            package, _, rest = name.partition(".")
+            part = rest.partition(".")[0]
+            if package == "edgebench" and part in {*FOLDERS, "cli"}:
+                assert part == folder or part in ALLOWED[folder], f"{path} imports {name}"
+
+
+def test_runners_need_the_standard_library_only() -> None:
+    """What a runner's module imports at its top is Python's own, so that it runs on a bare board."""
+    import sys
+
+    for path in modules(ROOT / "runners"):
+        tree = ast.parse(path.read_text("utf-8"))
+        for node in tree.body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            for name in names:
+                top = name.partition(".")[0]
+                assert top in sys.stdlib_module_names or name.startswith("edgebench.runners"), (
+                    f"{path} imports {name}"
+                )
