@@ -57,7 +57,7 @@ def independent(model: Path, **options: Any) -> Iterator[Any]:
     import llama_cpp
 
     llama = llama_cpp.Llama(
-        str(model), n_ctx=512, n_threads=2, logits_all=True, verbose=False, flash_attn=True,
+        str(model), n_ctx=512, n_threads=2, logits_all=True, verbose=False,
         **options,
     )  # fmt: skip
     yield llama
@@ -112,7 +112,7 @@ def test_greedy_tokens_equal_an_independent_loop(loaded: Loaded, model: Path) ->
     """Each token is the argmax that numpy finds in the logits of the bindings' own class."""
     ids = loaded.tokenize(TEXT)
     expected = []
-    with independent(model) as reference:
+    with independent(model, flash_attn=True) as reference:
         assert ids == reference.tokenize(TEXT.encode(), add_bos=False, special=True)
         reference.eval(ids)
         for _ in range(24):
@@ -122,20 +122,24 @@ def test_greedy_tokens_equal_an_independent_loop(loaded: Loaded, model: Path) ->
 
 
 def test_log_likelihoods_equal_a_softmax_of_the_logits(model: Path, tmp_path: Path) -> None:
-    """In fp32, the KV cache too, scores are numpy's log-softmax of logits batched otherwise."""
+    """In fp32 throughout, scores are numpy's log-softmax of logits that were batched otherwise.
+
+    Fused attention computes with fewer bits on CPUs: with it, batching alone moves scores by 1e-2.
+    """
     exact = tmp_path / "f32.gguf"
     make(model, "F32", exact)
-    with load(exact, tmp_path, kv_cache_type_k="f32", kv_cache_type_v="f32") as loaded:
+    options = {"kv_cache_type_k": "f32", "kv_cache_type_v": "f32", "flash_attention": "off"}
+    with load(exact, tmp_path, **options) as loaded:
         ids = loaded.tokenize(TEXT * 20)[:300]
         scores, last_scores = loaded.score(ids, 1), loaded.score(ids, 200)
-    with independent(exact, type_k=0, type_v=0) as reference:
+    with independent(exact, type_k=0, type_v=0, flash_attn=False) as reference:
         reference.eval(ids)
         logits = np.asarray(reference.scores[: len(ids)], dtype=np.float64)
     shifted = logits - logits.max(axis=1, keepdims=True)
     log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     expected = [log_p[position - 1, ids[position]] for position in range(1, len(ids))]
-    assert scores == pytest.approx(expected, abs=1e-3)
-    assert last_scores == pytest.approx(expected[199:], abs=1e-3)
+    assert scores == pytest.approx(expected, abs=1e-4)
+    assert last_scores == pytest.approx(expected[199:], abs=1e-4)
 
 
 def test_depth_is_context_that_was_there_before(loaded: Loaded) -> None:
