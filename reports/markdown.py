@@ -75,6 +75,8 @@ def _comparison(data: ReportData) -> Iterator[str]:
     for table in comparison_rows(data):
         yield f"### {markdown(table.workload)}"
         yield _comparison_table(table)
+        if table.sources:
+            yield table.sources
         if table.footnotes:
             yield "\n".join(
                 f"{number}. {markdown(note)}" for number, note in enumerate(table.footnotes, 1)

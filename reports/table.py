@@ -105,6 +105,16 @@ class ComparisonTable:
     footnotes: tuple[str, ...]
     remarks: tuple[tuple[str, str], ...]
 
+    @property
+    def sources(self) -> str:
+        """Who said the values, by column: a sentence; empty where nothing was measured."""
+        by_source: dict[str, list[str]] = {}
+        for column in self.columns:
+            for source in column.sources:
+                by_source.setdefault(source, []).append(column.short)
+        parts = [f"{source} ({', '.join(names)})" for source, names in sorted(by_source.items())]
+        return f"Sources: {'; '.join(parts)}." if parts else ""
+
 
 def comparison_rows(data: ReportData) -> tuple[ComparisonTable, ...]:
     """The comparison, one table for each workload."""
