@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import secrets
 import time
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-import edgebench
-from edgebench.devices.machine import describe_machine
 from edgebench.devices.power import MeterSearch, find_meters
 from edgebench.harness.errors import ResultError
 from edgebench.harness.measure import Bench, Clock, Task, run_block
 from edgebench.harness.metrics import statistics
 from edgebench.harness.observer import Outlook, Silent, Standing
 from edgebench.harness.prepare import Preparation, Prepared, PreparedVariant
+from edgebench.harness.records import (
+    Settings,
+    first_record,
+    prepared_record,
+    utc_now,
+    with_loads,
+)
 from edgebench.harness.results.model import (
     Accounting,
-    MachineRecord,
     ProtocolRecord,
     RunRecord,
     Trial,
-    VariantRecord,
-    WorkloadRecord,
 )
 from edgebench.harness.results.summary import is_settled, summarize
 from edgebench.harness.results.writer import LOGS_FOLDER, RunWriter, cut_half_line
 from edgebench.harness.scenario.expand import expand
 from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
-from edgebench.runners.base import to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from edgebench.harness.observer import Observer
@@ -49,27 +48,6 @@ if TYPE_CHECKING:
 
 MAX_FAILURES = 2
 """A cell that failed this often without success is given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a run is made, apart from its scenario.
-
-    Attributes:
-        folder: the run's folder.
-        base: the folder that relative `path:` sources stand in.
-        scenario_path: the scenario's file, for a run that is resumed later.
-        pythons: interpreters by runner from the user's configuration.
-    """
-
-    folder: Path
-    base: Path
-    quick: bool = False
-    pythons: Mapping[str, str] = field(default_factory=dict)
-    scenario_path: Path | None = None
-    command: Sequence[str] = ()
-    store: ModelStore | None = None
-    monotonic: Callable[[], float] = time.monotonic
 
 
 def new_run_folder(out: Path, name: str) -> Path:
@@ -120,11 +98,11 @@ class _Execution:
 
     def run(self) -> RunRecord:
         variants = expand(self._scenario)
-        record = self._first_record(variants)
+        record = first_record(self._scenario, variants, self._settings)
         self._writer.save(record)
         try:
             prepared = self._prepare(variants)
-            record = self._prepared_record(record, prepared)
+            record = prepared_record(record, prepared)
             self._writer.save(record)
             self._take_up(record)
             self._measure(record, prepared)
@@ -148,82 +126,6 @@ class _Execution:
         prepared = preparation.run(self._scenario, variants, source)
         self._prepare_s = self._now() - self._begun
         return prepared
-
-    def _first_record(self, variants: Sequence[ExpandedVariant]) -> RunRecord:
-        scenario = self._scenario.model_dump(mode="json")
-        text = json.dumps(scenario, sort_keys=True).encode()
-        measure = self._scenario.measure
-        return RunRecord(
-            id=self._settings.folder.name,
-            scenario_name=self._scenario.name,
-            edgebench_version=edgebench.__version__,
-            created_at=_utc_now(),
-            status="running",
-            quick=self._settings.quick,
-            command=list(self._settings.command),
-            scenario_path=str(self._settings.scenario_path)
-            if self._settings.scenario_path
-            else None,
-            seed=measure.seed,
-            scenario=scenario,
-            scenario_sha256=hashlib.sha256(text).hexdigest(),
-            protocol=ProtocolRecord(
-                warmup_min=measure.warmup.min,
-                warmup_max=measure.warmup.max,
-                warmup_stable_within=measure.warmup.stable_within,
-                min_repetitions=measure.repetitions.min,
-                max_repetitions=measure.repetitions.max,
-                ci_half_width=measure.repetitions.ci_half_width,
-                max_cv=measure.max_cv,
-                per_block=measure.per_block,
-                interleave=measure.interleave,
-                cooldown_s=measure.cooldown_s,
-                time_budget_s=measure.time_budget_s,
-                timeout_s=measure.timeout_s,
-                cold_load=measure.cold_load,
-            ),
-            machine=MachineRecord.model_validate(asdict(describe_machine())),
-            variants=[
-                VariantRecord(
-                    id=variant.id,
-                    runner=variant.runner,
-                    quantization=variant.quantization,
-                    options=dict(variant.options),
-                    python=variant.python,
-                )
-                for variant in variants
-            ],
-            workloads=[
-                WorkloadRecord(
-                    name=workload.name,
-                    description=workload.description or "",
-                    generate_tokens=workload.generate_tokens,
-                    depth=workload.depth,
-                )
-                for workload in self._scenario.workloads
-            ],
-        )
-
-    def _prepared_record(self, record: RunRecord, prepared: Prepared) -> RunRecord:
-        prompts = {prompt.workload: prompt for prompt in prepared.prompts}
-        runners = {
-            item.variant.runner: to_wire(item.description)
-            for item in prepared.variants
-            if item.description is not None
-        }
-        return record.model_copy(
-            update={
-                "runners": runners,
-                "variants": [
-                    _with_artifact(variant, item, prepared.context_tokens)
-                    for variant, item in zip(record.variants, prepared.variants, strict=True)
-                ],
-                "workloads": [
-                    _with_prompt(workload, prompts.get(workload.name))
-                    for workload in record.workloads
-                ],
-            }
-        )
 
     def _take_up(self, record: RunRecord) -> None:
         """Take over the trials of an earlier part, if it was the same run."""
@@ -391,10 +293,10 @@ class _Execution:
         record = record.model_copy(
             update={
                 "status": status,
-                "finished_at": _utc_now(),
+                "finished_at": utc_now(),
                 "stopped_by_budget": self._stopped_by_budget,
                 "accounting": self._accounting(),
-                "variants": [_with_loads(variant, self._trials) for variant in record.variants],
+                "variants": [with_loads(variant, self._trials) for variant in record.variants],
             }
         )
         record = record.model_copy(update={"cells": summarize(record, self._trials)})
@@ -423,44 +325,6 @@ def cells_worked(cells: Sequence[Cell]) -> tuple[int, int]:
     return worked, sum(cell.status == "ok" for cell in cells)
 
 
-def _with_artifact(variant: VariantRecord, item: PreparedVariant, context: int) -> VariantRecord:
-    description = item.description
-    return variant.model_copy(
-        update={
-            "python": item.python,
-            "engine": description.engine if description else None,
-            "engine_version": description.engine_version if description else None,
-            "artifact": item.artifact(),
-            "context_tokens": context or None,
-        }
-    )
-
-
-def _with_prompt(workload: WorkloadRecord, prompt: Prompt | None) -> WorkloadRecord:
-    if prompt is None:
-        return workload
-    return workload.model_copy(
-        update={
-            "prompt_tokens": len(prompt.ids),
-            "prompt_sha256": prompt.sha256,
-            "prompt_text": prompt.text,
-        }
-    )
-
-
-def _with_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:
-    """What the framework said at the last load: the options it uses, the weights it counts."""
-    for trial in reversed(trials):
-        if trial.variant == variant.id and trial.kind == "load" and trial.status == "ok":
-            artifact = variant.artifact
-            if artifact is not None:
-                artifact = artifact.model_copy(update={"parameters": trial.parameters})
-            return variant.model_copy(
-                update={"effective_options": trial.effective_options, "artifact": artifact}
-            )
-    return variant
-
-
 def _identity(record: RunRecord) -> list[object]:
     variants = [
         (variant.id, variant.engine_version, variant.artifact and variant.artifact.sha256)
@@ -478,11 +342,7 @@ def _failed(variant: str, workload: str | None, failure: Failure) -> Trial:
         repetition=0,
         phase="measured",
         status="failed",
-        started_at=_utc_now(),
+        started_at=utc_now(),
         duration_s=0.0,
         failure=failure,
     )
-
-
-def _utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from edgebench.harness.failures import failure_of
 from edgebench.harness.metrics.system import energy_metrics, timeline, window_metrics
 from edgebench.harness.metrics.timing import generation_metrics
 from edgebench.harness.pagecache import evict
+from edgebench.harness.records import utc_now
 from edgebench.harness.results.model import Measured, Tokens, Trial
 from edgebench.harness.results.summary import warmup_is_stable
 from edgebench.harness.results.writer import LOGS_FOLDER
@@ -131,7 +131,7 @@ class _Process:
     def run(self, tasks: list[Task]) -> list[Task]:
         """Do the tasks; give back those that the process did not live to do."""
         begun = time.perf_counter()
-        stamp = _utc_now()
+        stamp = utc_now()
         try:
             with self._session as session:
                 session.call("probe", timeout_s=self._bench.protocol.timeout_s)
@@ -182,7 +182,7 @@ class _Process:
         cold = bench.protocol.cold_load and self._block % 2 == 1
         not_cold = evict(item.file.path) if cold else "this load found the file in memory"
         baseline = monitor.current_rss()
-        stamp, begun = _utc_now(), time.perf_counter()
+        stamp, begun = utc_now(), time.perf_counter()
         monitor.begin()
         answer = session.call("load", to_wire(request), timeout_s=bench.protocol.timeout_s)
         window = monitor.end()
@@ -272,7 +272,7 @@ class _Process:
             "block": self._block,
             "repetition": repetition,
             "phase": phase,
-            "started_at": _utc_now(),
+            "started_at": utc_now(),
         }
         monitor.begin()
         begun = time.perf_counter()
@@ -334,7 +334,3 @@ def _measurements(made: Generation, window: Window) -> dict[str, object]:
         ),
         "timeline": timeline(window, zero),
     }
-
-
-def _utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

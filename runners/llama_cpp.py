@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +23,7 @@ from edgebench.runners.base import (
     RunnerFailure,
     Scalar,
 )
+from edgebench.runners.llama_log import LlamaLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ class LlamaCppRunner:
 
     def __init__(self) -> None:
         self._lib: Any = None
-        self._log = _Log()
+        self._log = LlamaLog()
         self._model: Any = None
         self._context: Any = None
         self._vocab: Any = None
@@ -444,55 +444,6 @@ class LlamaCppRunner:
             if lib.llama_decode(self._context, lib.llama_batch_get_one(part, size)):
                 msg = f"llama_decode failed at prompt token {first}"
                 raise RunnerFailure(msg)
-
-
-class _Log:
-    """llama.cpp's messages: to the log, without its debugging ones, and kept while it loads."""
-
-    DEBUG, ERROR, CONTINUED = 1, 4, 5  # ggml_log_level
-
-    def __init__(self) -> None:
-        self._lines: list[tuple[int, str]] = []
-        self._keeping = False
-        self._level = 0
-        self._callback: Any = None
-
-    def keep(self, lib: Any) -> None:  # noqa: ANN401
-        """Start to remember messages."""
-        self._lines.clear()
-        self._keeping = True
-        self._set(lib)
-
-    def release(self, lib: Any) -> None:  # noqa: ANN401
-        """Stop remembering; go on writing."""
-        self._keeping = False
-        self._set(lib)
-
-    def find(self, text: str) -> str | None:
-        """The first kept message that holds `text`, in one line."""
-        return next((line.strip() for _, line in self._lines if text in line), None)
-
-    def last_error(self) -> str:
-        """The last kept error, or where to look."""
-        errors = [line.strip() for level, line in self._lines if level == self.ERROR]
-        return errors[-1] if errors else "it gave no reason; see the log"
-
-    def _set(self, lib: Any) -> None:  # noqa: ANN401
-        if self._callback is None:
-
-            @lib.llama_log_callback  # type: ignore[untyped-decorator]
-            def callback(level: int, text: bytes, _: object) -> None:
-                if level != self.CONTINUED:
-                    self._level = level
-                if self._level == self.DEBUG:
-                    return
-                line = text.decode("utf-8", "replace")
-                sys.stderr.write(line)
-                if self._keeping:
-                    self._lines.append((self._level, line))
-
-            self._callback = callback
-        lib.llama_log_set(self._callback, None)
 
 
 def _tokens(lib: Any, ids: Sequence[int]) -> Any:  # noqa: ANN401

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from edgebench.harness.execute import Settings, execute, new_run_folder
+from edgebench.harness.execute import execute, new_run_folder
+from edgebench.harness.records import Settings
 from edgebench.harness.results.run import read_run
 from edgebench.harness.scenario.loader import load_scenario
 from edgebench.harness.store.store import ModelStore

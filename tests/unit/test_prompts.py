@@ -75,7 +75,10 @@ def test_synthetic_prompts_depend_on_the_seed_only() -> None:
 
 def test_a_chat_prompt_is_one_turn_in_the_models_template() -> None:
     """The template gets the role, the text and the request for an answer."""
-    template = "{{ bos_token }}{% for m in messages %}[{{ m['role'] }}|{{ m['content'] }}]{% endfor %}{% if add_generation_prompt %}>{% endif %}"
+    template = (
+        "{{ bos_token }}{% for m in messages %}[{{ m['role'] }}|{{ m['content'] }}]{% endfor %}"
+        "{% if add_generation_prompt %}>{% endif %}"
+    )
     model = LoadedModel(
         effective_options={}, vocabulary_size=9, bos_text="<s>", chat_template=template
     )

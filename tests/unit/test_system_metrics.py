@@ -26,15 +26,13 @@ RAMP = points(
 
 def window(**changes: object) -> Window:
     nothing = Reading(None, "not read")
-    fields: dict[str, object] = {
-        name: nothing
-        for name in (
-            "peak_rss", "peak_anon", "peak_file", "peak_shared", "pss", "cpu_time",
-            "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches",
-            "clock", "temperature",
-        )
-    }  # fmt: skip
-    fields |= {"begin_ns": 0, "end_ns": 3 * S, "samples": (), "energy": RAMP, "energy_reason": None}
+    readings = (
+        "peak_rss peak_anon peak_file peak_shared pss cpu_time minor_faults major_faults "
+        "voluntary_switches involuntary_switches clock temperature"
+    )
+    fields: dict[str, object] = dict.fromkeys(readings.split(), nothing)
+    fields |= {"begin_ns": 0, "end_ns": 3 * S, "samples": ()}
+    fields |= {"energy": RAMP, "energy_reason": None}
     return Window(**{**fields, **changes})  # type: ignore[arg-type]
 
 

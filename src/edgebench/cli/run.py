@@ -12,8 +12,9 @@ import click
 
 from edgebench.cli.progress import make_observer
 from edgebench.harness.errors import EdgebenchError, ExitStatus, ResultError, UsageError
-from edgebench.harness.execute import Settings, execute, new_run_folder
+from edgebench.harness.execute import execute, new_run_folder
 from edgebench.harness.overrides import Overrides, apply_overrides
+from edgebench.harness.records import Settings
 from edgebench.harness.results.run import read_run
 from edgebench.harness.scenario.config import load_config
 from edgebench.harness.scenario.find import find_scenario

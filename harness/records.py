@@ -1,0 +1,179 @@
+"""The run's record as it grows: from the scenario, then the preparation, then the loads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import edgebench
+from edgebench.devices.machine import describe_machine
+from edgebench.harness.results.model import (
+    MachineRecord,
+    ProtocolRecord,
+    RunRecord,
+    VariantRecord,
+    WorkloadRecord,
+)
+from edgebench.runners.base import to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from edgebench.harness.prepare import Prepared, PreparedVariant
+    from edgebench.harness.prompts import Prompt
+    from edgebench.harness.results.model import Trial
+    from edgebench.harness.scenario.expand import ExpandedVariant
+    from edgebench.harness.scenario.model import Measure, Scenario
+    from edgebench.harness.store.store import ModelStore
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a run is made, apart from its scenario.
+
+    Attributes:
+        folder: the run's folder.
+        base: the folder that relative `path:` sources stand in.
+        scenario_path: the scenario's file, for a run that is resumed later.
+        pythons: interpreters by runner from the user's configuration.
+    """
+
+    folder: Path
+    base: Path
+    quick: bool = False
+    pythons: Mapping[str, str] = field(default_factory=dict)
+    scenario_path: Path | None = None
+    command: Sequence[str] = ()
+    store: ModelStore | None = None
+    monotonic: Callable[[], float] = time.monotonic
+
+
+def utc_now() -> str:
+    """Now, as results write it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def first_record(
+    scenario: Scenario, variants: Sequence[ExpandedVariant], settings: Settings
+) -> RunRecord:
+    """What is known before anything is prepared."""
+    resolved = scenario.model_dump(mode="json")
+    text = json.dumps(resolved, sort_keys=True).encode()
+    path = settings.scenario_path
+    return RunRecord(
+        id=settings.folder.name,
+        scenario_name=scenario.name,
+        edgebench_version=edgebench.__version__,
+        created_at=utc_now(),
+        status="running",
+        quick=settings.quick,
+        command=list(settings.command),
+        scenario_path=str(path) if path else None,
+        seed=scenario.measure.seed,
+        scenario=resolved,
+        scenario_sha256=hashlib.sha256(text).hexdigest(),
+        protocol=_protocol(scenario.measure),
+        machine=MachineRecord.model_validate(asdict(describe_machine())),
+        variants=[
+            VariantRecord(
+                id=variant.id,
+                runner=variant.runner,
+                quantization=variant.quantization,
+                options=dict(variant.options),
+                python=variant.python,
+            )
+            for variant in variants
+        ],
+        workloads=[
+            WorkloadRecord(
+                name=workload.name,
+                description=workload.description or "",
+                generate_tokens=workload.generate_tokens,
+                depth=workload.depth,
+            )
+            for workload in scenario.workloads
+        ],
+    )
+
+
+def prepared_record(record: RunRecord, prepared: Prepared) -> RunRecord:
+    """The same with artifacts, engines and prompts."""
+    prompts = {prompt.workload: prompt for prompt in prepared.prompts}
+    runners = {
+        item.variant.runner: to_wire(item.description)
+        for item in prepared.variants
+        if item.description is not None
+    }
+    return record.model_copy(
+        update={
+            "runners": runners,
+            "variants": [
+                _with_artifact(variant, item, prepared.context_tokens)
+                for variant, item in zip(record.variants, prepared.variants, strict=True)
+            ],
+            "workloads": [
+                _with_prompt(workload, prompts.get(workload.name)) for workload in record.workloads
+            ],
+        }
+    )
+
+
+def with_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:
+    """What the framework said at the last load: the options it uses, the weights it counts."""
+    for trial in reversed(trials):
+        if trial.variant == variant.id and trial.kind == "load" and trial.status == "ok":
+            artifact = variant.artifact
+            if artifact is not None:
+                artifact = artifact.model_copy(update={"parameters": trial.parameters})
+            return variant.model_copy(
+                update={"effective_options": trial.effective_options, "artifact": artifact}
+            )
+    return variant
+
+
+def _protocol(measure: Measure) -> ProtocolRecord:
+    return ProtocolRecord(
+        warmup_min=measure.warmup.min,
+        warmup_max=measure.warmup.max,
+        warmup_stable_within=measure.warmup.stable_within,
+        min_repetitions=measure.repetitions.min,
+        max_repetitions=measure.repetitions.max,
+        ci_half_width=measure.repetitions.ci_half_width,
+        max_cv=measure.max_cv,
+        per_block=measure.per_block,
+        interleave=measure.interleave,
+        cooldown_s=measure.cooldown_s,
+        time_budget_s=measure.time_budget_s,
+        timeout_s=measure.timeout_s,
+        cold_load=measure.cold_load,
+    )
+
+
+def _with_artifact(variant: VariantRecord, item: PreparedVariant, context: int) -> VariantRecord:
+    description = item.description
+    return variant.model_copy(
+        update={
+            "python": item.python,
+            "engine": description.engine if description else None,
+            "engine_version": description.engine_version if description else None,
+            "artifact": item.artifact(),
+            "context_tokens": context or None,
+        }
+    )
+
+
+def _with_prompt(workload: WorkloadRecord, prompt: Prompt | None) -> WorkloadRecord:
+    if prompt is None:
+        return workload
+    return workload.model_copy(
+        update={
+            "prompt_tokens": len(prompt.ids),
+            "prompt_sha256": prompt.sha256,
+            "prompt_text": prompt.text,
+        }
+    )
