@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from edgebench.devices.power import MeterSearch
 from edgebench.harness.errors import ResultError
 from edgebench.harness.execute import execute
 from edgebench.harness.records import Settings
@@ -350,3 +352,49 @@ def test_two_runs_at_once_do_not_meet(make_scenario: MakeScenario, tmp_path: Pat
     folders = list((tmp_path / "out" / "fake").iterdir())
     assert len(folders) == 2
     assert all(len(measured(read_run(folder))) == 6 for folder in folders)
+
+
+# Power -----------------------------------------------------------------------------------------
+
+
+class TenWatts:
+    """A meter of a machine that always draws 10 W."""
+
+    name = "test:constant"
+    source = "observed"
+
+    def read_j(self) -> float:
+        return time.perf_counter() * 10
+
+
+def test_energy_is_measured_where_there_is_a_meter(
+    make_scenario: MakeScenario, run_fake: RunFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a constant 10 W, idle and mean power are 10 W and energy is 10 J a second."""
+    search = MeterSearch(meters=(TenWatts(),), refusals=())
+    monkeypatch.setattr("edgebench.harness.execute.find_meters", lambda: search)
+    path = make_scenario(
+        "prefill_s: 0.3, token_s: 0.05",
+        workloads="[{name: short, prompt: hello, generate_tokens: 11}]",
+        measure="{warmup: {min: 1, max: 1}, repetitions: {min: 2, max: 2}}",
+    )
+    (cell,) = run_fake(path).record.cells
+    medians = {key: summary.median for key, summary in cell.metrics.items()}
+    assert medians["idle_power_w"] == pytest.approx(10, rel=0.01)
+    assert medians["mean_power_w"] == pytest.approx(10, rel=0.01)
+    assert medians["prefill_energy_j"] == pytest.approx(10 * medians["ttft_s"], rel=0.02)
+    assert medians["energy_per_token_j"] == pytest.approx(10 * medians["tpot_s"], rel=0.02)
+    assert medians["rate_per_watt"] == pytest.approx(medians["decode_rate"] / 10, rel=0.02)
+
+
+def test_cold_and_warm_loads_are_kept_apart(make_scenario: MakeScenario, run_fake: RunFake) -> None:
+    """With cold_load, blocks take turns: each load is one of the two, the other is null."""
+    path = make_scenario(
+        measure="{warmup: {min: 1, max: 1}, repetitions: {min: 4, max: 4}, cold_load: true}"
+    )
+    loads = [trial.metrics for trial in run_fake(path).trials if trial.kind == "load"]
+    kinds = [
+        (metrics["load_s"].value is not None, metrics["load_cold_s"].value is not None)
+        for metrics in loads
+    ]
+    assert kinds == [(True, False), (False, True)] * 2
