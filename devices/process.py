@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+STATUS_BYTES = 1 << 14
+
 _RESET_PEAK = b"5"  # proc(5), clear_refs: set the peak to the current size
 
 
@@ -50,7 +52,9 @@ class ProcessFiles:
 
     def status(self) -> bytes:
         """The process's status, which is read many times."""
-        return read_open_file(self._status)
+        # It is written in one piece, and is shorter than this: no second read to find its end,
+        # for which the kernel would write it again.
+        return os.pread(self._status, STATUS_BYTES, 0)
 
     def read(self, name: str) -> bytes:
         """One of its other files."""
@@ -124,13 +128,29 @@ class ProcessTree:
         for pid in self._descendants.keys() - found:
             self._descendants.pop(pid).close()
 
-    def memory(self) -> MemoryUse | None:
-        """The sum over the tree, or None once the root has ended."""
-        root = _memory_of(self._root)
-        if root is None or not self._descendants:
+    def snapshot(self) -> tuple[bytes, ...] | None:
+        """The status of each process, unread, the root's first; None once the root has ended."""
+        try:
+            root = self._root.status()
+        except OSError:
+            return None
+        if not self._descendants:
+            return (root,)
+        children = (_status_of(process) for process in self._descendants.values())
+        return (root, *(status for status in children if status is not None))
+
+    @staticmethod
+    def memory_in(snapshot: tuple[bytes, ...]) -> MemoryUse | None:
+        """The sum over the tree in a snapshot, or None where the root had ended."""
+        root, *children = (parse_memory(status) for status in snapshot)
+        if root is None or not children:
             return root
-        children = (_memory_of(process) for process in self._descendants.values())
         return sum_memory((root, *(use for use in children if use is not None)))
+
+    def memory(self) -> MemoryUse | None:
+        """The sum over the tree now, or None once the root has ended."""
+        snapshot = self.snapshot()
+        return self.memory_in(snapshot) if snapshot is not None else None
 
     def reset_peak(self) -> str | None:
         """Let the peak start from the current size; returns why that is not possible, or None."""
@@ -204,9 +224,9 @@ class ProcessTree:
         return lambda process: parents.get(process.pid, [])
 
 
-def _memory_of(process: ProcessFiles) -> MemoryUse | None:
+def _status_of(process: ProcessFiles) -> bytes | None:
     try:
-        return parse_memory(process.status())
+        return process.status()
     except OSError:
         return None  # it has ended
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,8 +31,14 @@ CONVERT_TIMEOUT_S = 4 * 3600.0
 PROBE_TIMEOUT_S = 120.0
 VOCABULARY_TIMEOUT_S = 120.0
 
-LARGEST_GROWTH = 8
-"""A 4-bit source written as F32 takes 8 times its room; the disk is checked for that at most."""
+BITS = re.compile(r"(?<![A-Za-z])(?:I?Q|B?F)(\d{1,2})(?!\d)", re.IGNORECASE)
+"""The bits in a quantisation's name: 4 in ``IQ4_NL`` and ``Q4_K_M``, 16 in ``BF16``."""
+
+SCALES_BITS = 1.0
+"""What scales and less quantised tensors add to each weight, at most."""
+
+FEWEST_BITS = 4
+"""Assumed of a source whose name does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +171,7 @@ class Preparation:
                 key,
                 f"{source.path.stem}-{wanted}{source.path.suffix}",
                 convert,
-                needed_bytes=source.bytes * LARGEST_GROWTH,
+                needed_bytes=expected_bytes(source.name, source.bytes, wanted),
                 progress=self._observer.transferring,
             )
         except RunnerError as error:
@@ -205,6 +212,21 @@ class Preparation:
 
     def _launch(self, runner: str, python: str | None, purpose: str) -> Launch:
         return Launch(runner, self._logs / f"{purpose}-{runner}.log", python)
+
+
+def expected_bytes(source: str, source_bytes: int, quantization: str) -> int:
+    """About how large an artifact will be, so that a full disk is noticed before the work.
+
+    Args:
+        source: the source's file name, which by custom holds its quantisation.
+        source_bytes: its size.
+        quantization: what is to be made of it.
+    """
+    before, after = BITS.search(source), BITS.search(quantization)
+    if after is None:
+        return source_bytes
+    bits = int(before[1]) if before else FEWEST_BITS
+    return round(source_bytes * (int(after[1]) + SCALES_BITS) / bits)
 
 
 def _tokenize(scenario: Scenario, model: LoadedModel, tokenizer: TextTokenizer) -> Tokenized:

@@ -116,6 +116,23 @@ def test_json_is_all_that_is_printed(make_scenario: MakeScenario, tmp_path: Path
     assert done.stderr == ""
 
 
+def test_the_users_configuration_names_an_interpreter(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """A runner's interpreter from config.toml is used, and stands in the results."""
+    other = tmp_path / "other-python"
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n', encoding="utf-8")
+    other.chmod(0o755)
+    config = tmp_path / "own.toml"
+    config.write_text(f'[runners.fake]\npython = "{other}"\n', encoding="utf-8")
+    done = edgebench(
+        "run", make_scenario(), "--out", tmp_path / "out", "--json", EDGEBENCH_CONFIG=str(config)
+    )
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    record = json.loads((Path(json.loads(done.stdout)["run_dir"]) / "run.json").read_text())
+    assert record["variants"][0]["python"] == str(other)
+
+
 def test_overrides_change_what_is_run(make_scenario: MakeScenario, tmp_path: Path) -> None:
     """--workloads, --repetitions and --quick do what they say, and the results tell."""
     path = make_scenario(

@@ -19,6 +19,8 @@ from edgebench.harness.records import Settings
 from edgebench.harness.results.run import read_run
 from edgebench.harness.scenario.loader import load_scenario
 from edgebench.harness.store.store import ModelStore
+from edgebench.reports.data import build_report_data
+from edgebench.reports.sweeps import sweeps
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
@@ -241,6 +243,32 @@ def test_a_prompt_that_can_not_be_made_fails_alone(
     assert refused.failure is not None
     assert refused.failure.kind == "model"
     assert "no such turn" in refused.failure.message
+
+
+def test_memory_that_a_framework_takes_is_seen(
+    make_scenario: MakeScenario, run_fake: RunFake
+) -> None:
+    """64 MiB taken at load are in the anonymous peak, and not in the baseline before it."""
+    path = make_scenario("allocate_mb: 64", "allocate_mb: 0")
+    large, small = run_fake(path).record.cells
+    anonymous = [cell.metrics["peak_anon_bytes"].median for cell in (large, small)]
+    baseline = [cell.metrics["baseline_rss_bytes"].median for cell in (large, small)]
+    assert anonymous[0] - anonymous[1] == pytest.approx(64 * 2**20, rel=0.05)
+    assert baseline[0] == pytest.approx(baseline[1], rel=0.1)
+
+
+def test_a_sweep_names_its_best(make_scenario: MakeScenario, run_fake: RunFake) -> None:
+    """A list of values is a variant each, and the report says which value was fastest."""
+    path = make_scenario(
+        "virtual_clock: true, token_s: [0.4, 0.1, 0.2]",
+        measure="{warmup: {min: 1, max: 1}, repetitions: {min: 5, max: 5}}",
+    )
+    run = run_fake(path)
+    rates = [cell.metrics["decode_rate"].median for cell in run.record.cells]
+    assert rates == pytest.approx([2.5, 10.0, 5.0])
+    (best,) = sweeps(build_report_data(run))
+    assert best.option == "token_s"
+    assert [point.value for point in best.points if point.best] == ["0.1"]
 
 
 def test_every_trial_is_a_row_of_the_frame(make_scenario: MakeScenario, run_fake: RunFake) -> None:
