@@ -6,14 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import OutputError
+from edgebench.harness.results.run import RUN_FILE, TRIALS_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.results.model import RunRecord, Trial
 
-RUN_FILE = "run.json"
-TRIALS_FILE = "trials.jsonl"
 LOGS_FOLDER = "logs"
 
 
@@ -87,6 +86,6 @@ def cut_half_line(folder: Path) -> None:
 def _cannot_write(path: Path, error: OSError) -> OutputError:
     return OutputError(
         f"results can't be written to {path}: {error.strerror or error}",
-        remedy="What was finished is kept. Free some space, or name another folder with --out; "
-        "then go on with --resume.",
+        remedy="What was finished is kept. Make room on the disk, or the folder writable, and go "
+        "on with `edgebench run --resume`; or write reports alone with `edgebench report`.",
     )
