@@ -6,6 +6,9 @@ prints the paired ratios. To get the llama-bench of the very version that is ins
     pip download --no-deps --no-binary :all: llama-cpp-python==VERSION && tar xf llama_cpp_python-*
     cmake -S llama_cpp_python-*/vendor/llama.cpp -B native -DCMAKE_BUILD_TYPE=Release
     cmake --build native --target llama-bench
+
+Two builds of one source differ by a percent or two; with LLAMA_CPP_LIB_PATH=native/bin both sides
+run the same one, and what is left is the measurement.
 """
 
 from __future__ import annotations
