@@ -38,4 +38,3 @@ def write_reports(run_dir: str | os.PathLike[str]) -> tuple[Path, Path]:
     write_atomically(markdown, render_text(data).encode())
     write_atomically(html, render_page(data).encode())
     return markdown, html
-
