@@ -203,7 +203,8 @@ class _Execution:
             order = random.Random(f"{record.seed}-{block}")  # noqa: S311 - a seed, not a secret
             order.shuffle(todo)
             for item, tasks in todo:
-                order.shuffle(tasks)
+                # The smallest first: a process keeps the memory that a larger one made it touch.
+                tasks.sort(key=lambda task: task.prompt.context_tokens)
                 if bench.out_of_time():
                     self._stopped_by_budget = True
                     return

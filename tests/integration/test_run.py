@@ -106,6 +106,19 @@ def test_blocks_are_shuffled_and_hold_every_variant_once(
     assert len(set(orders)) > 1
 
 
+def test_workloads_of_a_process_run_from_small_to_large(
+    make_scenario: MakeScenario, run_fake: RunFake
+) -> None:
+    """A larger workload first would leave its memory to the smaller one's peak."""
+    path = make_scenario(
+        workloads="[{name: large, prompt_tokens: 90, generate_tokens: 9},"
+        " {name: small, prompt: hello, generate_tokens: 4}]"
+    )
+    for block in (0, 1):
+        trials = [trial for trial in run_fake(path).trials if trial.block == block]
+        assert [trial.workload for trial in trials] == [None, *["small"] * 2, *["large"] * 2]
+
+
 def test_without_interleaving_variants_run_one_after_the_other(
     make_scenario: MakeScenario, run_fake: RunFake
 ) -> None:

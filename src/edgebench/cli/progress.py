@@ -87,7 +87,7 @@ class _Live:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=16),
+            BarColumn(bar_width=8),
             TextColumn("{task.fields[tail]}", markup=False),
             console=console,
             transient=True,
@@ -96,6 +96,8 @@ class _Live:
         )
         self._task: TaskID = self._progress.add_task("", total=None, tail="")
         self._budget_s = 0.0
+        self._known: dict[tuple[str, str], str] = {}
+        self._left = ""
 
     def __enter__(self) -> _Live:
         self._progress.start()
@@ -122,20 +124,22 @@ class _Live:
 
     def trial(self, variant: str, workload: str, phase: Phase, repetition: int) -> None:
         word = "warm-up" if phase == "warmup" else "repetition"
-        self._show(f"{variant} · {workload}", f"{word} {repetition + 1}")
+        # What is known of the cell stays in sight while the next generation runs.
+        known = self._known.get((variant, workload), "")
+        tail = " · ".join(part for part in (f"{word} {repetition + 1}", known, self._left) if part)
+        self._show(f"{variant} · {workload}", tail)
 
     def finished(self, trial: Trial, standing: Standing) -> None:
         if trial.status == "failed":
             self._console.print(Text(_failure(trial), style="red"))
-            return
-        if trial.workload is None or standing.time_left_s is None:
-            return
-        self._progress.update(
-            self._task,
-            completed=self._budget_s - standing.time_left_s,
-            tail=f"n={standing.measured} {_rate(standing.decode_rate)} · "
-            f"{_left(standing.time_left_s)}",
-        )
+        if trial.workload is not None and standing.decode_rate is not None:
+            self._known[trial.variant, trial.workload] = f"{standing.decode_rate:.1f} token/s"
+        if standing.time_left_s is not None:
+            minutes, seconds = divmod(round(standing.time_left_s), 60)
+            self._left = f"{minutes}:{seconds:02d} left"
+            self._progress.update(
+                self._task, completed=self._budget_s - standing.time_left_s, total=self._budget_s
+            )
 
     def note(self, text: str) -> None:
         self._console.print(Text(text, style="dim"))
