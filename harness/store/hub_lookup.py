@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import ModelError
@@ -51,8 +50,11 @@ def ask_hub(source: HubSource) -> Published:
         msg = f"{source} needs the package huggingface_hub, which can't be imported: {error}"
         raise ModelError(msg, remedy="pip install 'edgebench[hf]'") from error
     page = f"{constants.ENDPOINT}/{source.repo}"
-    name = PurePosixPath(source.file).name
-    elsewhere = f"Or get {name} in another way and name it as 'path:FOLDER/{name}'."
+    revision = "" if source.revision == "main" else f" --revision {source.revision}"
+    elsewhere = (
+        f"Or get it where there is a network, `hf download {source.repo} {source.file}{revision} "
+        f"--local-dir FOLDER`, and write 'source: path:FOLDER/{source.file}' in the scenario."
+    )
     try:
         found = get_hf_file_metadata(hf_hub_url(source.repo, source.file, revision=source.revision))
     except errors.GatedRepoError as error:

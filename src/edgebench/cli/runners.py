@@ -20,6 +20,17 @@ from edgebench.harness.session import Launch, Session
 from edgebench.runners.base import Description, RunnerFailure
 from edgebench.runners.registry import runner_class, runner_names
 
+ABILITIES = {
+    "token_ids_in": "takes token ids",
+    "token_ids_out": "gives token ids",
+    "token_timestamps": "a time stamp per token",
+    "ignores_end_of_text": "exact lengths",
+    "threads": "threads",
+    "chat_template": "chat template",
+    "scoring": "log-likelihoods",
+    "top_k_logits": "top-k logits",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
@@ -42,11 +53,12 @@ def runners(as_json: bool) -> None:  # noqa: FBT001 - click's own way
     if as_json:
         click.echo(json.dumps([asdict(status) for status in found], indent=2))
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("runner", "engine", "abilities"):
-        table.add_column(title, overflow="fold")
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
     for status in found:
-        table.add_row(status.name, _engine(status), _abilities(status))
+        table.add_row(status.name, _described(status), end_section=True)
+        table.add_row()
     Console().print(table)
 
 
@@ -76,30 +88,21 @@ def _look(name: str) -> Status:
     )
 
 
-def _engine(status: Status) -> Text:
-    if status.description is not None:
-        return Text(f"{status.description.engine} {status.description.engine_version}")
-    return Text("not installed", style="yellow")
-
-
-def _abilities(status: Status) -> Text:
+def _described(status: Status) -> Text:
     if status.description is None:
-        return Text(f"{status.problem}\n{status.pip or ''}".strip())
-    words = {
-        "token_ids_in": "takes token ids",
-        "token_ids_out": "gives token ids",
-        "token_timestamps": "a time stamp per token",
-        "ignores_end_of_text": "exact lengths",
-        "threads": "threads",
-        "chat_template": "chat template",
-        "scoring": "log-likelihoods",
-        "top_k_logits": "top-k logits",
-    }
+        return Text.assemble(
+            ("not installed\n", "yellow"), f"{status.problem}\n", (status.pip or "", "bold")
+        )
     capabilities = asdict(status.description.capabilities)
-    able = [text for key, text in words.items() if capabilities[key]]
-    lines = [", ".join(able), f"quantizations: {', '.join(status.quantizations)}"]
-    if capabilities["kv_cache_types"]:
-        lines.append(f"KV cache: {', '.join(capabilities['kv_cache_types'])}")
-    lines.append(f"GPU: {', '.join(capabilities['gpu_backends']) or 'none in this build'}")
-    lines.append(f"options: {', '.join(status.options)}")
-    return Text("\n".join(lines))
+    facts = {
+        "abilities": [text for key, text in ABILITIES.items() if capabilities[key]],
+        "quantizations": status.quantizations,
+        "KV cache": capabilities["kv_cache_types"],
+        "GPU": capabilities["gpu_backends"] or ["none in this build"],
+        "options": status.options,
+    }
+    lines = [f"{name}: {', '.join(values)}" for name, values in facts.items() if values]
+    engine = f"{status.description.engine} {status.description.engine_version}"
+    if status.name == "fake":
+        engine += ", for tests of edgebench; it is no framework"
+    return Text.assemble((f"{engine}\n", "green"), "\n".join(lines))

@@ -384,7 +384,8 @@ def test_without_a_network_the_way_round_is_named(
     failed = start(SOURCE, environ={**environ, **offline}).result()
     assert failed["error"] == "ModelError"
     assert "hf:org/model@main/sub/m.gguf" in failed["text"]
-    assert "path:FOLDER/m.gguf" in failed["text"]
+    assert "`hf download org/model sub/m.gguf --local-dir FOLDER`" in failed["text"]
+    assert "path:FOLDER/sub/m.gguf" in failed["text"]
 
 
 def test_a_server_that_is_no_hub_is_named(
