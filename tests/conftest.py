@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+from hypothesis import settings
 
 from edgebench.harness.execute import execute, new_run_folder
 from edgebench.harness.records import Settings
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.results.run import Run
+
+
+# How long an example takes on a busy machine is no property of the code.
+settings.register_profile("edgebench", deadline=None)
+settings.load_profile("edgebench")
 
 
 @pytest.fixture(autouse=True)
