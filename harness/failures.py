@@ -32,7 +32,7 @@ def failure_of(error: EdgebenchError, *, log: Path | None = None, log_tail: str 
     crash = error if isinstance(error, RunnerCrashedError) else None
     return Failure(
         kind=kind,
-        message=str(error),
+        message=f"{error.message}. {error.remedy}" if error.remedy else error.message,
         signal=crash.signal if crash else None,
         exit_code=crash.exit_code if crash else None,
         log=log.as_posix() if log else None,

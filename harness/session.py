@@ -111,7 +111,7 @@ class Session:
         deadline = time.monotonic() + timeout_s
         self._send(request, method)
         while True:
-            body = self._receive(deadline, f"{method} (limit {timeout_s:g} s)")
+            body = self._receive(deadline, method, timeout_s)
             if body.get("id") == self._number:
                 return self._result(body, method)
             if "method" not in body:
@@ -163,7 +163,7 @@ class Session:
             raise RunnerUnavailableError(
                 msg, remedy="Give the path of a Python 3.11 or newer as `python`."
             ) from error
-        body = self._receive(time.monotonic() + START_TIMEOUT_S, "starting")
+        body = self._receive(time.monotonic() + START_TIMEOUT_S, "start", START_TIMEOUT_S)
         if body.get("method") != "hello":
             self._result(body, "start")  # raises what the worker said
             msg = "the runner's process did not introduce itself"
@@ -181,7 +181,7 @@ class Session:
         except OSError:
             raise self._crash(method) from None
 
-    def _receive(self, deadline: float, doing: str) -> dict[str, Any]:
+    def _receive(self, deadline: float, doing: str, limit_s: float) -> dict[str, Any]:
         output = self._running().stdout
         assert output is not None
         with selectors.DefaultSelector() as selector:
@@ -190,7 +190,10 @@ class Session:
                 left = deadline - time.monotonic()
                 if left <= 0 or not selector.select(left):
                     self._kill()
-                    msg = f"the runner {self._launch.runner} did not answer in time: {doing}"
+                    msg = (
+                        f"the runner {self._launch.runner} did not answer {doing} "
+                        f"within {limit_s:g} s"
+                    )
                     raise RunnerTimeoutError(
                         msg, remedy="Raise measure.timeout_s if the device is only slow."
                     )
