@@ -357,6 +357,29 @@ def test_a_killed_run_goes_on_where_it_was(killed: Path) -> None:
     assert after.record.status == "finished"
 
 
+@pytest.mark.parametrize(
+    "moment", ["starting fake", "fetching tiny", "tokenizing", "block 1", "repetition 1", "block 3"]
+)
+def test_whenever_a_run_is_killed_it_can_be_read_and_finished(
+    make_scenario: MakeScenario, tmp_path: Path, moment: str
+) -> None:
+    """SIGKILL while preparing, loading or measuring: report and --resume take what is there."""
+    with start(make_scenario(SLOW, measure=MANY), tmp_path / "out") as process:
+        until(process, moment)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    (folder,) = (tmp_path / "out" / "fake").iterdir()
+    for arguments in (["report", str(folder)], ["run", "--resume", str(folder)]):
+        done = subprocess.run(
+            [sys.executable, "-m", "edgebench", *arguments],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    run = read_run(folder)
+    assert len(measured(run)) == 6
+    assert [cell.status for cell in run.record.cells] == ["ok"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_exits_130_and_says_how_to_go_on(
     make_scenario: MakeScenario, tmp_path: Path, number: signal.Signals
