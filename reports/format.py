@@ -29,7 +29,7 @@ _SPELLED = {
     "1": "",
 }
 _DIGITS_WITHOUT_INTERVAL = 3
-_MOST_DIGITS = 5
+_MOST_DIGITS = 4
 _GROUP_FROM = 10_000
 
 
@@ -78,7 +78,7 @@ def decimals_for(value: float, low: float | None = None, high: float | None = No
     """How many decimals are worth showing, in the unit in which the value is given.
 
     With an interval, the digit of the interval's width decides (one more where that digit is a
-    1); without one, three significant digits are shown.
+    1), up to four digits in all; without one, three are shown.
     """
     if value == 0 and not low and not high:
         return 0

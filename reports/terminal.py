@@ -27,9 +27,10 @@ def comparison_table(data: ReportData) -> Table:
     """
     tables = comparison_rows(data)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("variant", overflow="fold", ratio=1)
+    table.add_column("variant", overflow="fold", ratio=1, min_width=12)
     for column in _columns(tables[0]) if tables else ():
-        table.add_column(column.short, justify="right", overflow="fold")
+        # A name may wrap, an interval had better not.
+        table.add_column(column.short, justify="right", no_wrap=True)
     for comparison in tables:
         _add(table, comparison)
     if any(value.best for each in tables for row in each.rows for value in row.values):
