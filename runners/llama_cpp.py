@@ -372,18 +372,22 @@ class LlamaCppRunner:
             "threads_batch": int(lib.llama_n_threads_batch(self._context)),
             "kv_cache_type_k": str(options.get("kv_cache_type_k") or "f16"),
             "kv_cache_type_v": str(options.get("kv_cache_type_v") or "f16"),
-            "flash_attention": self._effective_flash(flash),
+            "flash_attention": self._effective_flash(),
             "load_mode": self._effective_load_mode(),
             "gpu_layers": int(options.get("gpu_layers") or 0),
         }
 
-    def _effective_flash(self, asked: str) -> str:
-        """What ``auto`` came to, which llama.cpp tells in its log only."""
-        if asked != "auto":
-            return asked
-        if self._log.find("Flash Attention enabled"):
-            return "on"
-        return "off" if self._log.find("Flash Attention") else "auto (not told)"
+    def _effective_flash(self) -> str:
+        """Whether attention is fused, which llama.cpp tells in its log only.
+
+        The context's own line has what was decided from the options; of ``auto``, another line
+        tells what came of it.
+        """
+        line = self._log.find("flash_attn  ") or ""  # a table: name, blanks, = value
+        decided = line.rpartition("=")[2].strip()
+        if decided == "auto":
+            decided = "enabled" if self._log.find("Flash Attention enabled") else "disabled"
+        return {"enabled": "on", "disabled": "off"}.get(decided, "not told")
 
     def _effective_load_mode(self) -> str:
         line = self._log.find("load_mode = ")

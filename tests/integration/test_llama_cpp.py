@@ -223,6 +223,23 @@ def test_options_take_effect_and_are_read_back(model: Path, tmp_path: Path) -> N
         assert len(ready.generate(ready.tokenize(TEXT * 10), 4).token_ids) == 4
 
 
+@pytest.mark.parametrize(
+    ("options", "effective"),
+    [
+        ({}, "on"),
+        ({"flash_attention": "off"}, "off"),
+        ({"flash_attention": "on"}, "on"),
+        ({"kv_cache_type_v": "q8_0"}, "on"),  # auto, and needed for a quantised cache
+    ],
+)
+def test_what_auto_came_to_is_recorded(
+    model: Path, tmp_path: Path, options: dict[str, str], effective: str
+) -> None:
+    """Fused attention is read back, since its default depends on other options and versions."""
+    with load(model, tmp_path, **options) as ready:
+        assert ready.model.effective_options["flash_attention"] == effective
+
+
 def test_an_impossible_combination_says_why(model: Path, tmp_path: Path) -> None:
     """llama.cpp's own reason reaches the user."""
     with (
