@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from edgebench.reports.data import ReportData
 
 GOVERNOR_FOR_MEASURING = "performance"
+TESTING_RUNNER = "fake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,13 @@ def banners(data: ReportData) -> tuple[Banner, ...]:
     """What limits the whole report, most important first."""
     record = data.record
     found: list[Banner] = []
+    if any(variant.runner == TESTING_RUNNER for variant in record.variants):
+        found.append(
+            Banner(
+                f"The runner '{TESTING_RUNNER}' is no framework.",
+                "It makes up its tokens and times, for tests of edgebench itself.",
+            )
+        )
     if record.quick:
         found.append(
             Banner(

@@ -40,6 +40,8 @@ def test_a_run_that_worked_exits_0_and_names_its_files(
     }  # fmt: skip
     table = [line for line in done.stdout.splitlines() if str(tmp_path) not in line]
     assert max(map(len, table)) <= 80
+    assert "is no framework" in (folder / "report.md").read_text()
+    assert "is no framework" in (folder / "report.html").read_text()
 
 
 def test_some_failed_cells_exit_3(make_scenario: MakeScenario, tmp_path: Path) -> None:

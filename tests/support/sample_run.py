@@ -446,7 +446,7 @@ def handmade(
             VariantRecord.model_validate(
                 {
                     "id": name,
-                    "runner": "fake",
+                    "runner": "made-up",
                     "quantization": "source",
                     "options": (options or {}).get(name, {}),
                 }

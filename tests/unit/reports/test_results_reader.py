@@ -149,7 +149,7 @@ def test_frame_has_a_row_for_each_trial_and_metric(sample_run, by_hand):
     assert set(rates.unit) == {"token/s"}
     missing = frame[frame.value.isna()]
     assert list(missing.reason) == ["no such sensor"]
-    assert set(frame.runner) == {"fake"}
+    assert set(frame.runner) == {"made-up"}
 
 
 def test_frame_has_a_row_for_a_failure(run_folder):
