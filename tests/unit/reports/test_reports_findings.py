@@ -179,7 +179,7 @@ def test_a_sweep_names_its_best_value(by_hand):
         },
     )
     (sweep,) = sweeps(data)
-    assert (sweep.option, sweep.base) == ("threads", "fake source mmap=true")
+    assert (sweep.option, sweep.base) == ("threads", "made-up source mmap=true")
     assert [point.value for point in sweep.points if point.best] == ["2"]
     assert plain(sweep.verdict) == "Best by decode rate: threads = 2."
 
