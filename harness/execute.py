@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections import defaultdict
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
@@ -34,6 +33,7 @@ from edgebench.harness.results.writer import LOGS_FOLDER, RunWriter, cut_half_li
 from edgebench.harness.scenario.expand import expand
 from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
+from edgebench.harness.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from edgebench.harness.results.run import Run
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
-
-MAX_FAILURES = 2
-"""A cell that failed this often without success is given up."""
 
 
 def new_run_folder(out: Path, name: str) -> Path:
@@ -87,6 +84,7 @@ class _Execution:
         self._now = settings.monotonic
         self._clock = Clock()
         self._trials: list[Trial] = []
+        self._tally = Tally([workload.name for workload in scenario.workloads])
         self._lasted: dict[str, float] = {}
         self._begun = self._now()
         self._prepare_s = 0.0
@@ -99,16 +97,22 @@ class _Execution:
     def run(self) -> RunRecord:
         variants = expand(self._scenario)
         record = first_record(self._scenario, variants, self._settings)
-        self._writer.save(record)
+        # What an earlier part wrote stays untouched until it is sure that this one fits it.
+        ours = self._resumed is None
         try:
+            if ours:
+                self._writer.save(record)
             prepared = self._prepare(variants)
             record = prepared_record(record, prepared)
+            if self._resumed is not None:
+                record = self._take_up(record, self._resumed)
+                ours = True
             self._writer.save(record)
-            self._take_up(record)
             self._measure(record, prepared)
             return self._close(record, "finished")
         except BaseException:
-            self._close(record, "interrupted")
+            if ours:
+                self._close(record, "interrupted")
             raise
         finally:
             self._writer.close()
@@ -127,11 +131,9 @@ class _Execution:
         self._prepare_s = self._now() - self._begun
         return prepared
 
-    def _take_up(self, record: RunRecord) -> None:
+    def _take_up(self, record: RunRecord, resumed: Run) -> RunRecord:
         """Take over the trials of an earlier part, if it was the same run."""
-        if self._resumed is None:
-            return
-        old = self._resumed.record
+        old = resumed.record
         changes = [
             name
             for name, before, after in (
@@ -141,12 +143,14 @@ class _Execution:
                 ("the frameworks or models", _identity(old), _identity(record)),
             )
             # A run that was killed while preparing has nothing to differ from.
-            if before != after and self._resumed.trials
+            if before != after and resumed.trials
         ]
         if changes:
             msg = f"the run can't be resumed: {' and '.join(changes)} changed since it began"
             raise ResultError(msg, remedy="Start a new run: results of both would not compare.")
-        self._trials = list(self._resumed.trials)
+        for trial in resumed.trials:
+            self._count(trial)
+        return record.model_copy(update={"created_at": old.created_at})
 
     # Measuring ---------------------------------------------------------------------------------
 
@@ -192,8 +196,7 @@ class _Execution:
             out_of_time=lambda: self._now() >= deadline,
             clock=self._clock,
         )
-        names = {item.variant.id for item in group}
-        block = 1 + max((t.block for t in self._trials if t.variant in names), default=-1)
+        block = self._tally.next_block([item.variant.id for item in group])
         first = True
         while todo := self._todo(record.protocol, prepared.prompts, group):
             expected = sum(self._lasted.get(item.variant.id, 0.0) for item, _ in todo)
@@ -229,34 +232,19 @@ class _Execution:
         self, protocol: ProtocolRecord, prompts: Sequence[Prompt], group: list[PreparedVariant]
     ) -> list[tuple[PreparedVariant, list[Task]]]:
         """What still needs repetitions, and how many of them in the next block."""
-        measured: dict[tuple[str, str], list[Trial]] = defaultdict(list)
-        for trial in self._trials:
-            if trial.workload and trial.phase == "measured" and trial.status == "ok":
-                measured[trial.variant, trial.workload].append(trial)
         todo = []
         for item in group:
             tasks = []
             for prompt in prompts:
                 cell = (item.variant.id, prompt.workload)
-                if self._is_lost(*cell) or is_settled(measured[cell], protocol):
+                measured = self._tally.measured(*cell)
+                if self._tally.is_lost(*cell) or is_settled(measured, protocol):
                     continue
-                missing = protocol.max_repetitions - len(measured[cell])
+                missing = protocol.max_repetitions - len(measured)
                 tasks.append(Task(prompt, min(protocol.per_block, missing)))
             if tasks:
                 todo.append((item, tasks))
         return todo
-
-    def _is_lost(self, variant: str, workload: str) -> bool:
-        """Whether a cell failed so often that more tries would only cost time."""
-        failures = 0
-        for trial in self._trials:
-            if trial.variant != variant or trial.workload not in (workload, None):
-                continue
-            if trial.status == "failed":
-                failures += 1
-            elif trial.workload == workload and trial.phase == "measured":
-                failures = 0
-        return failures >= MAX_FAILURES
 
     def _record_failures(self, prepared: Prepared) -> None:
         """What failed before it could be started is a row as well."""
@@ -269,22 +257,20 @@ class _Execution:
 
     def _keep(self, trial: Trial, deadline: float | None = None) -> None:
         self._writer.append(trial)
-        self._trials.append(trial)
+        self._count(trial)
         self._observer.finished(trial, self._standing(trial, deadline))
 
+    def _count(self, trial: Trial) -> None:
+        self._trials.append(trial)
+        self._tally.add(trial)
+
     def _standing(self, trial: Trial, deadline: float | None) -> Standing:
-        rates = [
-            rate.value
-            for other in self._trials
-            if other.variant == trial.variant
-            and other.workload == trial.workload
-            and other.phase == "measured"
-            and (rate := other.metrics.get("decode_rate")) is not None
-            and rate.value is not None
-        ]
+        measured = self._tally.measured(trial.variant, trial.workload) if trial.workload else []
+        found = (other.metrics.get("decode_rate") for other in measured)
+        rates = [rate.value for rate in found if rate is not None and rate.value is not None]
         return Standing(
             decode_rate=statistics.median(rates) if rates else None,
-            measured=len(rates),
+            measured=len(measured),
             time_left_s=None if deadline is None else max(0.0, deadline - self._now()),
         )
 

@@ -342,7 +342,7 @@ def test_a_killed_run_can_be_read_and_reported(killed: Path) -> None:
 
 def test_a_killed_run_goes_on_where_it_was(killed: Path) -> None:
     """--resume adds what is missing, keeps what there was, even behind a half line."""
-    before = read_run(killed).trials
+    before, created = read_run(killed).trials, read_run(killed).record.created_at
     with (killed / "trials.jsonl").open("ab") as file:
         file.write(b'{"schema_version":1,"kind":"gen')
     done = subprocess.run(
@@ -351,6 +351,7 @@ def test_a_killed_run_goes_on_where_it_was(killed: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     after = read_run(killed)
+    assert after.record.created_at == created
     assert after.trials[: len(before)] == before
     assert len(measured(after)) == 6
     assert after.damaged_lines == 0
@@ -402,8 +403,10 @@ def test_a_run_is_not_resumed_with_another_model(killed: Path, tmp_path: Path) -
     run = read_run(killed)
     scenario = load_scenario(tmp_path / "fake.yaml", runners=runner_classes())
     settings = Settings(folder=killed, base=tmp_path, store=ModelStore(tmp_path / "store"))
+    before = {path.name: path.read_bytes() for path in killed.glob("*.json*")}
     with pytest.raises(ResultError, match="frameworks or models changed"):
         execute(scenario, settings, resumed=run)
+    assert {path.name: path.read_bytes() for path in killed.glob("*.json*")} == before
 
 
 def test_two_runs_at_once_do_not_meet(make_scenario: MakeScenario, tmp_path: Path) -> None:
