@@ -203,6 +203,7 @@ class _Process:
                 source="observed",
                 reason=None if baseline.value is not None else baseline.reason,
             ),
+            **window_metrics(window),
             "idle_power_w": self._idle,
             "model_bytes": Measured(value=item.file.bytes, unit="byte", source="observed"),
             "bits_per_weight": Measured(

@@ -23,10 +23,19 @@ from edgebench.runners.base import (
     RunnerFailure,
     Scalar,
 )
+from edgebench.runners.llama_api import (
+    cpus,
+    fill,
+    greedy,
+    kv_type,
+    meta,
+    token_array,
+    token_text,
+)
 from edgebench.runners.llama_log import LlamaLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 
@@ -136,11 +145,11 @@ class LlamaCppRunner:
         """Empty the cache, fill the depth, then measure prefill and each token."""
         lib, context = self._loaded()
         self._check_room(request)
-        prompt = _tokens(lib, request.prompt_ids)
+        prompt = token_array(lib, request.prompt_ids)
         memory = lib.llama_get_memory(context)
         lib.llama_memory_clear(memory, KEEP_DATA)
         if request.depth_ids:
-            self._decode(_tokens(lib, request.depth_ids), len(request.depth_ids))
+            self._decode(token_array(lib, request.depth_ids), len(request.depth_ids))
             lib.llama_synchronize(context)
 
         now = time.perf_counter_ns
@@ -157,7 +166,7 @@ class LlamaCppRunner:
         prefilled = now()
 
         pick, decode = (
-            _greedy(lib, context, lib.llama_vocab_n_tokens(self._vocab)),
+            greedy(lib, context, lib.llama_vocab_n_tokens(self._vocab)),
             lib.llama_decode,
         )
         one = (lib.llama_token * 1)()
@@ -203,7 +212,7 @@ class LlamaCppRunner:
         bos = lib.llama_vocab_bos(self._vocab)
         if ids and ids[0] == bos and lib.llama_vocab_get_add_bos(self._vocab):
             ids = ids[1:]
-        tokens = _tokens(lib, ids)
+        tokens = token_array(lib, ids)
         flags = (REMOVE_SPECIAL, UNPARSE_SPECIAL)
         room = 32 * len(ids) + 64
         buffer = ctypes.create_string_buffer(room)
@@ -228,7 +237,7 @@ class LlamaCppRunner:
             raise RunnerFailure(msg, reason="invalid")
         lib.llama_memory_clear(lib.llama_get_memory(context), KEEP_DATA)
         if start > 1:
-            self._decode(_tokens(lib, ids[: start - 1]), start - 1)
+            self._decode(token_array(lib, ids[: start - 1]), start - 1)
         vocabulary = lib.llama_vocab_n_tokens(self._vocab)
         step = min(SCORE_BATCH, self._batch_size)
         batch = lib.llama_batch_init(step, 0, 1)
@@ -236,7 +245,7 @@ class LlamaCppRunner:
         try:
             for first in range(start - 1, len(ids) - 1, step):
                 last = min(first + step, len(ids) - 1)
-                _fill(batch, ids[first:last], first)
+                fill(batch, ids[first:last], first)
                 if lib.llama_decode(context, batch):
                     msg = f"llama_decode failed at position {first}"
                     raise RunnerFailure(msg)
@@ -259,7 +268,7 @@ class LlamaCppRunner:
         prefix = "LLAMA_FTYPE_ALL_" if quantization == "F32" else "LLAMA_FTYPE_MOSTLY_"
         parameters = lib.llama_model_quantize_default_params()
         parameters.ftype = getattr(lib, prefix + quantization)
-        parameters.nthread = _cpus()
+        parameters.nthread = cpus()
         # A source that is quantised already is dequantised first; the record says so.
         parameters.allow_requantize = True
         self._log.keep(lib)
@@ -288,7 +297,7 @@ class LlamaCppRunner:
         if not model:
             return ""
         # llama_model_ftype() counts tensors, and there are none without the weights.
-        number = _meta(lib, model, "general.file_type")
+        number = meta(lib, model, "general.file_type")
         lib.llama_model_free(model)
         if not number:
             return ""
@@ -346,15 +355,15 @@ class LlamaCppRunner:
 
     def _make_context(self, lib: Any, request: LoadRequest) -> dict[str, Scalar]:  # noqa: ANN401
         options = request.options
-        threads = int(options.get("threads") or _cpus())
+        threads = int(options.get("threads") or cpus())
         parameters = lib.llama_context_default_params()
         parameters.n_ctx = request.context_tokens
         parameters.n_batch = int(options.get("batch_size") or 2048)
         parameters.n_ubatch = int(options.get("ubatch_size") or 512)
         parameters.n_threads = threads
         parameters.n_threads_batch = int(options.get("threads_batch") or threads)
-        parameters.type_k = _kv_type(lib, options.get("kv_cache_type_k"))
-        parameters.type_v = _kv_type(lib, options.get("kv_cache_type_v"))
+        parameters.type_k = kv_type(lib, options.get("kv_cache_type_k"))
+        parameters.type_v = kv_type(lib, options.get("kv_cache_type_v"))
         flash = str(options.get("flash_attention") or "auto")
         names = {"auto": "AUTO", "on": "ENABLED", "off": "DISABLED"}
         parameters.flash_attn_type = getattr(lib, f"LLAMA_FLASH_ATTN_TYPE_{names[flash]}")
@@ -399,12 +408,12 @@ class LlamaCppRunner:
         return LoadedModel(
             effective_options=effective,
             vocabulary_size=int(lib.llama_vocab_n_tokens(vocab)),
-            architecture=_meta(lib, model, "general.architecture"),
+            architecture=meta(lib, model, "general.architecture"),
             parameters=int(lib.llama_model_n_params(model)) or None,
             trained_context_tokens=int(lib.llama_model_n_ctx_train(model)) or None,
             chat_template=template.decode("utf-8", "replace") if template else None,
-            bos_text=_token_text(lib, vocab, lib.llama_vocab_bos(vocab)),
-            eos_text=_token_text(lib, vocab, lib.llama_vocab_eos(vocab)),
+            bos_text=token_text(lib, vocab, lib.llama_vocab_bos(vocab)),
+            eos_text=token_text(lib, vocab, lib.llama_vocab_eos(vocab)),
         )
 
     def _loaded(self) -> tuple[Any, Any]:
@@ -442,63 +451,3 @@ class LlamaCppRunner:
             if lib.llama_decode(self._context, lib.llama_batch_get_one(part, size)):
                 msg = f"llama_decode failed at prompt token {first}"
                 raise RunnerFailure(msg)
-
-
-def _greedy(lib: Any, context: Any, vocabulary: int) -> Callable[[], int]:  # noqa: ANN401
-    """What picks the likeliest token after a decode; waits for the logits.
-
-    One pass over the logits in C. llama.cpp's own greedy sampler first makes a list of candidates
-    of them, which takes three times as long: 1 % of a token of a small model.
-    """
-    import numpy as np  # noqa: PLC0415 - the bindings need it too
-
-    known = 0
-    logits = np.empty(0, dtype=np.float32)
-
-    def pick() -> int:
-        nonlocal known, logits
-        pointer = lib.llama_get_logits_ith(context, -1)
-        address = ctypes.cast(pointer, ctypes.c_void_p).value or 0
-        if address != known:  # seldom: llama.cpp keeps its buffer
-            known = address
-            logits = np.ctypeslib.as_array(pointer, shape=(vocabulary,))
-        return int(logits.argmax())
-
-    return pick
-
-
-def _tokens(lib: Any, ids: Sequence[int]) -> Any:  # noqa: ANN401
-    return (lib.llama_token * len(ids))(*ids)
-
-
-def _fill(batch: Any, ids: Sequence[int], first: int) -> None:  # noqa: ANN401
-    batch.n_tokens = len(ids)
-    for row, token in enumerate(ids):
-        batch.token[row] = token
-        batch.pos[row] = first + row
-        batch.n_seq_id[row] = 1
-        batch.seq_id[row][0] = 0
-        batch.logits[row] = True
-
-
-def _kv_type(lib: Any, name: Scalar) -> int:  # noqa: ANN401
-    return int(getattr(lib, f"GGML_TYPE_{str(name or 'f16').upper()}"))
-
-
-def _meta(lib: Any, model: Any, key: str) -> str | None:  # noqa: ANN401
-    buffer = ctypes.create_string_buffer(256)
-    size = lib.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
-    return buffer.value.decode("utf-8", "replace") if size >= 0 else None
-
-
-def _token_text(lib: Any, vocab: Any, token: int) -> str:  # noqa: ANN401
-    if token < 0:
-        return ""
-    text = lib.llama_vocab_get_text(vocab, token)
-    return text.decode("utf-8", "replace") if text else ""
-
-
-def _cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

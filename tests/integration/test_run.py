@@ -270,6 +270,20 @@ def test_memory_that_a_framework_takes_is_seen(
     assert baseline[0] == pytest.approx(baseline[1], rel=0.1)
 
 
+def test_loading_is_a_phase_with_readings_of_its_own(
+    make_scenario: MakeScenario, run_fake: RunFake
+) -> None:
+    """64 MiB touched at load fault at least 16,384 pages in there, and hardly any afterwards."""
+    run = run_fake(make_scenario("allocate_mb: 64"))
+    faults = {trial.kind: trial.metrics["minor_faults"].value for trial in run.trials}
+    assert faults["load"] >= 64 * 256
+    assert faults["generate"] < 1000
+    loads = [trial for trial in run.trials if trial.kind == "load"]
+    assert all(trial.metrics["peak_pss_bytes"].value > 64 * 2**20 for trial in loads)
+    # The cell's own medians are those of its generations.
+    assert run.record.cells[0].metrics["minor_faults"].median < 1000
+
+
 def test_a_sweep_names_its_best(make_scenario: MakeScenario, run_fake: RunFake) -> None:
     """A list of values is a variant each, and the report says which value was fastest."""
     path = make_scenario(
