@@ -39,7 +39,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.developed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet --group dev --group oracle
 	@touch $@
 
 clean:

@@ -107,6 +107,8 @@ class _Execution:
             if self._resumed is not None:
                 record = self._take_up(record, self._resumed)
                 ours = True
+            if self._scenario.verify and record.reference is None:
+                record = self._verify(record, prepared)
             self._writer.save(record)
             self._measure(record, prepared)
             return self._close(record, "finished")
@@ -150,7 +152,32 @@ class _Execution:
             raise ResultError(msg, remedy="Start a new run: results of both would not compare.")
         for trial in resumed.trials:
             self._count(trial)
-        return record.model_copy(update={"created_at": old.created_at})
+        same = {each.id: each.sameness for each in old.variants} if resumed.trials else {}
+        return record.model_copy(
+            update={
+                "created_at": old.created_at,
+                # The same models were compared: once is enough.
+                "reference": old.reference if same else None,
+                "variants": [
+                    each.model_copy(update={"sameness": same.get(each.id)})
+                    for each in record.variants
+                ],
+            }
+        )
+
+    def _verify(self, record: RunRecord, prepared: Prepared) -> RunRecord:
+        """Compare with the reference; what comes of it is shown, and measuring goes on."""
+        from edgebench.harness.verify import Verification, verified_record  # noqa: PLC0415 - rare
+
+        verification = Verification(
+            self._settings.folder, self._observer, record.protocol.timeout_s
+        )
+        record = verified_record(record, verification.run(prepared))
+        for variant in record.variants:
+            for finding in variant.sameness.findings if variant.sameness else ():
+                self._observer.note(f"{variant.id} is not the same model: {finding}")
+        self._prepare_s = self._now() - self._begun
+        return record
 
     # Measuring ---------------------------------------------------------------------------------
 

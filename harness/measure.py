@@ -176,7 +176,7 @@ class _Process:
         request = LoadRequest(
             model_path=str(item.file.path),
             context_tokens=bench.context_tokens,
-            options=item.variant.options,
+            options=item.load_options,
         )
         # Cold and warm loads take turns, so that both get their repetitions.
         cold = bench.protocol.cold_load and self._block % 2 == 1

@@ -1,4 +1,4 @@
-"""Takes a file out of the kernel's page cache, so that a load is really cold."""
+"""Takes a model out of the kernel's page cache, so that a load is really cold."""
 
 from __future__ import annotations
 
@@ -12,11 +12,19 @@ if TYPE_CHECKING:
 
 
 def evict(path: Path) -> str:
-    """Drop the file's pages and look whether they are gone.
+    """Drop the pages of a file, or of all files of a folder, and look whether they are gone.
 
     Returns:
         An empty text where no page is left in memory, else why the next load is not cold.
     """
+    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+    for file in files:
+        if refusal := _evict_file(file):
+            return refusal
+    return ""
+
+
+def _evict_file(path: Path) -> str:
     if not hasattr(os, "posix_fadvise"):
         return "this system has no way to drop a file from memory"
     try:

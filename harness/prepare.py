@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from edgebench.harness import wire
-from edgebench.harness.errors import ModelError, RunnerError
+from edgebench.harness.artifacts import conversion
+from edgebench.harness.errors import ModelError, RunnerError, RunnerRefusedError, StoreError
 from edgebench.harness.failures import failure_of
-from edgebench.harness.prompts import Prompt, TextTokenizer, make_prompt
 from edgebench.harness.results.model import Artifact, Failure
 from edgebench.harness.session import Launch, Session
-from edgebench.runners.base import LoadRequest, to_wire
+from edgebench.harness.tokenization import (
+    TIMEOUT_S,
+    NoTokenizer,
+    RemoteTokenizer,
+    Tokenized,
+    make_prompts,
+    own_tokenizer,
+)
+from edgebench.runners.base import ConvertRequest, LoadRequest, to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from edgebench.harness.observer import Observer
+    from edgebench.harness.prompts import Prompt
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
+    from edgebench.harness.scenario.values import OptionScalar
     from edgebench.harness.store.sources import ModelSource
     from edgebench.harness.store.store import ModelStore, StoredFile
     from edgebench.runners.base import Description, LoadedModel
@@ -29,16 +38,6 @@ T = TypeVar("T")
 
 CONVERT_TIMEOUT_S = 4 * 3600.0
 PROBE_TIMEOUT_S = 120.0
-VOCABULARY_TIMEOUT_S = 120.0
-
-BITS = re.compile(r"(?<![A-Za-z])(?:I?Q|B?F)(\d{1,2})(?!\d)", re.IGNORECASE)
-"""The bits in a quantisation's name: 4 in ``IQ4_NL`` and ``Q4_K_M``, 16 in ``BF16``."""
-
-SCALES_BITS = 1.0
-"""What scales and less quantised tensors add to each weight, at most."""
-
-FEWEST_BITS = 4
-"""Assumed of a source whose name does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,20 @@ class PreparedVariant:
 
     variant: ExpandedVariant
     python: str | None
-    description: Description | None = None
+    probe: wire.Probe | None = None
     file: StoredFile | None = None
     failure: Failure | None = None
+
+    @property
+    def description(self) -> Description | None:
+        """Which framework it is, where that could be asked."""
+        return self.probe.description if self.probe else None
+
+    @property
+    def load_options(self) -> dict[str, OptionScalar]:
+        """The variant's options without those that had shaped the artifact."""
+        shaping = self.probe.convert_options if self.probe else frozenset()
+        return {key: value for key, value in self.variant.options.items() if key not in shaping}
 
     def artifact(self) -> Artifact | None:
         """What the framework loads, as the results name it."""
@@ -66,24 +76,21 @@ class PreparedVariant:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All that measuring needs."""
+    """All that measuring needs.
+
+    Attributes:
+        source: the model that every artifact is made from; None where it was not even fetched.
+    """
 
     variants: tuple[PreparedVariant, ...]
     prompts: tuple[Prompt, ...]
     workload_failures: Mapping[str, Failure]
+    source: StoredFile | None = None
 
     @property
     def context_tokens(self) -> int:
         """The longest of the workloads; every variant is loaded with it."""
         return max((prompt.context_tokens for prompt in self.prompts), default=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Tokenized:
-    """The workloads' prompts, and the workloads that have none."""
-
-    prompts: tuple[Prompt, ...]
-    failures: Mapping[str, Failure]
 
 
 class Preparation:
@@ -103,7 +110,7 @@ class Preparation:
         self._logs = logs
         self._observer = observer
         self._pythons = pythons
-        self._described: dict[tuple[str, str | None], Description | Failure] = {}
+        self._described: dict[tuple[str, str | None], wire.Probe | Failure] = {}
 
     def run(
         self, scenario: Scenario, variants: Sequence[ExpandedVariant], source: ModelSource
@@ -112,7 +119,7 @@ class Preparation:
 
         Raises:
             ModelError: the source can't be had, so that nothing can be run.
-            StoreError: the store can't be written.
+            StoreError: the store can't be written to at all.
         """
         prepared = [self._describe(variant) for variant in variants]
         if all(item.failure for item in prepared):
@@ -122,7 +129,8 @@ class Preparation:
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
         prepared = [self._artifact(item, file) for item in prepared]
-        return self._with_prompts(scenario, prepared)
+        made = self._prompts(scenario, prepared, file)
+        return Prepared(tuple(prepared), made.prompts, made.failures, file)
 
     def _describe(self, variant: ExpandedVariant) -> PreparedVariant:
         python = variant.python or self._pythons.get(variant.runner)
@@ -134,70 +142,101 @@ class Preparation:
         item = PreparedVariant(variant, python)
         if isinstance(found, Failure):
             return replace(item, failure=found)
-        return replace(item, description=found)
+        return replace(item, probe=found)
 
-    def _probe(self, runner: str, python: str | None) -> Description | Failure:
-        def ask(session: Session) -> Description:
-            return wire.description(session.call("probe", timeout_s=PROBE_TIMEOUT_S))
+    def _probe(self, runner: str, python: str | None) -> wire.Probe | Failure:
+        def ask(session: Session) -> wire.Probe:
+            return wire.probe(session.call("probe", timeout_s=PROBE_TIMEOUT_S))
 
         return self._in_session(runner, python, "prepare", ask)
 
     def _artifact(self, item: PreparedVariant, source: StoredFile) -> PreparedVariant:
-        wanted = item.variant.quantization
-        if item.failure or wanted == "source":
+        variant, probe = item.variant, item.probe
+        if item.failure:
             return replace(item, file=source)
-        description = item.description
-        assert description is not None
-        key = {
-            "source": source.sha256,
-            "quantization": wanted,
-            "runner": item.variant.runner,
-            "engine": f"{description.engine} {description.engine_version}",
-        }
+        assert probe is not None
+        wanted = conversion(variant, probe, source)
+        if variant.quantization == "source":
+            # Of a runner that is installed here, the scenario's check has told that already.
+            failure = failure_of(_shapes_nothing(wanted.options)) if wanted.options else None
+            return replace(item, file=source, failure=failure)
 
         def convert(target: Path) -> Mapping[str, str]:
-            self._observer.preparing(f"{item.variant.runner}: making {wanted}")
-            with Session(self._launch(item.variant.runner, item.python, "convert")) as session:
-                answer = session.call(
-                    "convert",
-                    {"source": str(source.path), "quantization": wanted, "target": str(target)},
-                    timeout_s=CONVERT_TIMEOUT_S,
-                )
+            self._observer.preparing(f"{variant.runner}: making {variant.quantization}")
+            request = ConvertRequest(
+                str(source.path), variant.quantization, str(target), wanted.options
+            )
+            with Session(self._launch(variant.runner, item.python, "convert")) as session:
+                answer = session.call("convert", to_wire(request), timeout_s=CONVERT_TIMEOUT_S)
             made = answer.get("made")
             return {str(k): str(v) for k, v in made.items()} if isinstance(made, dict) else {}
 
         try:
             file = self._store.derive(
-                key,
-                f"{source.path.stem}-{wanted}{source.path.suffix}",
+                wanted.key,
+                wanted.name,
                 convert,
-                needed_bytes=expected_bytes(source.name, source.bytes, wanted),
+                needed_bytes=wanted.needed_bytes,
                 progress=self._observer.transferring,
             )
-        except RunnerError as error:
+        except (RunnerError, ModelError, StoreError) as error:
+            # Whatever keeps this one from being made, others may be there, or be smaller.
             return replace(item, failure=failure_of(error))
         return replace(item, file=file)
 
-    def _with_prompts(self, scenario: Scenario, prepared: list[PreparedVariant]) -> Prepared:
-        """Tokenize with the first variant that can: all frameworks get the same ids."""
+    def _prompts(
+        self, scenario: Scenario, prepared: list[PreparedVariant], source: StoredFile
+    ) -> Tokenized:
+        """Tokenize once, so that all frameworks get the same ids.
+
+        The first variant that can does it; without one, the tokenizer in the model's own files.
+        A file that a framework can't read is its own failure, set in `prepared`.
+        """
         self._observer.preparing("tokenizing the prompts")
+
+        def remotely(session: Session, model: LoadedModel) -> Tokenized:
+            return make_prompts(scenario, model, RemoteTokenizer(session))
+
         for position, item in enumerate(prepared):
-            if item.failure or item.file is None:
+            if item.description is None or not item.description.capabilities.tokenizer:
                 continue
-            request = LoadRequest(str(item.file.path), 1, vocab_only=True)
+            if made := self._with_vocabulary(prepared, position, remotely):
+                return made
+        if all(item.failure for item in prepared):
+            return Tokenized((), {})
+        try:
+            return make_prompts(scenario, *own_tokenizer(source.path))
+        except ModelError as error:
+            nothing = NoTokenizer(error.message)
+        # Ids that are drawn at random need no tokenizer, but the vocabulary's size.
+        for position in range(len(prepared)):
+            if made := self._with_vocabulary(
+                prepared, position, lambda _, model: make_prompts(scenario, model, nothing)
+            ):
+                return made
+        return Tokenized((), {})
 
-            def tokenize(session: Session, request: LoadRequest = request) -> Tokenized:
-                answer = session.call("load", to_wire(request), timeout_s=VOCABULARY_TIMEOUT_S)
-                model, _, _ = wire.loaded_model(answer)
-                return _tokenize(scenario, model, _RemoteTokenizer(session))
+    def _with_vocabulary(
+        self,
+        prepared: list[PreparedVariant],
+        position: int,
+        work: Callable[[Session, LoadedModel], Tokenized],
+    ) -> Tokenized | None:
+        """Do `work` with a variant's vocabulary; None where it has failed by now."""
+        item = prepared[position]
+        if item.failure or item.file is None:
+            return None
+        request = LoadRequest(str(item.file.path), 1, vocab_only=True)
 
-            made = self._in_session(item.variant.runner, item.python, "tokenize", tokenize)
-            if isinstance(made, Failure):
-                # A file that this framework can't read is its own failure; the next may read it.
-                prepared[position] = replace(item, failure=made)
-                continue
-            return Prepared(tuple(prepared), made.prompts, made.failures)
-        return Prepared(tuple(prepared), (), {})
+        def load(session: Session) -> Tokenized:
+            answer = session.call("load", to_wire(request), timeout_s=TIMEOUT_S)
+            return work(session, wire.loaded_model(answer)[0])
+
+        made = self._in_session(item.variant.runner, item.python, "tokenize", load)
+        if isinstance(made, Failure):
+            prepared[position] = replace(item, failure=made)
+            return None
+        return made
 
     def _in_session(
         self, runner: str, python: str | None, purpose: str, work: Callable[[Session], T]
@@ -214,46 +253,11 @@ class Preparation:
         return Launch(runner, self._logs / f"{purpose}-{runner}.log", python)
 
 
-def expected_bytes(source: str, source_bytes: int, quantization: str) -> int:
-    """About how large an artifact will be, so that a full disk is noticed before the work.
-
-    Args:
-        source: the source's file name, which by custom holds its quantisation.
-        source_bytes: its size.
-        quantization: what is to be made of it.
-    """
-    before, after = BITS.search(source), BITS.search(quantization)
-    if after is None:
-        return source_bytes
-    bits = int(before[1]) if before else FEWEST_BITS
-    return round(source_bytes * (int(after[1]) + SCALES_BITS) / bits)
-
-
-def _tokenize(scenario: Scenario, model: LoadedModel, tokenizer: TextTokenizer) -> Tokenized:
-    prompts: list[Prompt] = []
-    failures: dict[str, Failure] = {}
-    for workload in scenario.workloads:
-        try:
-            prompts.append(make_prompt(workload, model, tokenizer, seed=scenario.measure.seed))
-        except ModelError as error:
-            failures[workload.name] = failure_of(error)
-    return Tokenized(tuple(prompts), failures)
-
-
-class _RemoteTokenizer:
-    """The tokenizer of a model that a runner has loaded."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def tokenize(self, text: str) -> list[int]:
-        """Ask the runner."""
-        answer = self._session.call("tokenize", {"text": text}, timeout_s=VOCABULARY_TIMEOUT_S)
-        return wire.token_ids(answer)
-
-    def detokenize(self, ids: Sequence[int]) -> str:
-        """Ask the runner."""
-        answer = self._session.call(
-            "detokenize", {"ids": list(ids)}, timeout_s=VOCABULARY_TIMEOUT_S
-        )
-        return str(answer.get("text"))
+def _shapes_nothing(options: Mapping[str, object]) -> RunnerRefusedError:
+    msg = (
+        f"{', '.join(options)}: options of converting, and the quantization 'source' is loaded "
+        "as it is"
+    )
+    return RunnerRefusedError(
+        msg, reason="invalid", remedy="Name a quantization to make, or leave them out."
+    )

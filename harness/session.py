@@ -302,16 +302,18 @@ def _interpreter(python: str | None) -> list[str]:
 
 @lru_cache(maxsize=1)
 def worker_file() -> Path:
-    """The runners and the worker as one zip file that any Python 3.11 or newer runs."""
+    """The worker and all that it may import as one zip file that any Python 3.11 or newer runs."""
     folder = TemporaryDirectory(prefix="edgebench-worker-")
     atexit.register(folder.cleanup)
     root = Path(folder.name) / "worker"
     package = root / "edgebench"
-    (package / "runners").mkdir(parents=True)
+    # Models are read there where a framework's artifact is made there.
+    for part in ("runners", "models"):
+        (package / part).mkdir(parents=True)
+        for file in resources.files(f"edgebench.{part}").iterdir():
+            if file.name.endswith(".py"):
+                (package / part / file.name).write_bytes(file.read_bytes())
     (package / "__init__.py").write_text("", encoding="utf-8")
-    for file in resources.files("edgebench.runners").iterdir():
-        if file.name.endswith(".py"):
-            (package / "runners" / file.name).write_bytes(file.read_bytes())
     target = root.with_suffix(".pyz")
     zipapp.create_archive(root, target, main="edgebench.runners.worker:main")
     return target

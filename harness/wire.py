@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from edgebench.harness.errors import InvalidResultError, RunnerProtocolError
-from edgebench.runners.base import Description, GenerateRequest, Generation, LoadedModel
+from edgebench.runners.base import (
+    Description,
+    GenerateRequest,
+    Generation,
+    LoadedModel,
+    ScoreRequest,
+    Scores,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 T = TypeVar("T")
 
@@ -17,11 +28,44 @@ _DESCRIPTION = TypeAdapter(Description)
 _GENERATION = TypeAdapter(Generation)
 _MODEL = TypeAdapter(LoadedModel)
 _IDS = TypeAdapter(list[int])
-_NUMBERS = TypeAdapter(list[float])
+_SCORES = TypeAdapter(Scores)
+_TEXT = TypeAdapter(str)
+_TEXTS = TypeAdapter(list[str])
+
+ROUNDING = 1e-6
+"""By how much a log-likelihood may be above 0, which rounding makes of a certain token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a runner says of itself.
+
+    Attributes:
+        convert_options: the names of its options that shape the artifact that it makes.
+        converter_version: changes where the same request gives another artifact than before;
+            empty where only the framework's version counts.
+        artifact_suffix: of the file that it makes; empty where it makes a folder.
+    """
+
+    description: Description
+    convert_options: frozenset[str] = frozenset()
+    converter_version: str = ""
+    artifact_suffix: str = ""
+
+
+def probe(result: dict[str, Any]) -> Probe:
+    """The answer to ``probe``."""
+    options: list[str] = _parse(_TEXTS, result.get("convert_options"), "options of converting")
+    return Probe(
+        description(result),
+        frozenset(options),
+        _parse(_TEXT, result.get("converter_version"), "converter's version"),
+        _parse(_TEXT, result.get("artifact_suffix"), "artifact's suffix"),
+    )
 
 
 def description(result: dict[str, Any]) -> Description:
-    """The answer to ``probe``."""
+    """The framework, of the answer to ``probe``."""
     return _parse(_DESCRIPTION, result, "description")
 
 
@@ -39,16 +83,45 @@ def token_ids(result: dict[str, Any]) -> list[int]:
     return _parse(_IDS, result.get("ids"), "token ids")
 
 
-def log_likelihoods(result: dict[str, Any], count: int) -> list[float]:
-    """The answer to ``score``: `count` numbers, at most 0."""
-    values = _parse(_NUMBERS, result.get("log_likelihoods"), "log-likelihoods")
-    if len(values) != count:
-        msg = f"{len(values)} scores for {count} tokens"
+def scores(result: dict[str, Any], request: ScoreRequest, vocabulary_size: int) -> Scores:
+    """The answer to ``score``, if it can be true.
+
+    What is above 0 by no more than rounding makes it is 0 in what is returned; without candidates
+    in the request there are none in it either.
+
+    Raises:
+        InvalidResultError: other counts than asked for, ids outside of the vocabulary, or
+            log-likelihoods above 0.
+    """
+    made = _parse(_SCORES, result, "scores")
+    count = len(request.ids) - request.start
+    if len(made.log_likelihoods) != count:
+        msg = f"{len(made.log_likelihoods)} scores for {count} tokens"
         raise InvalidResultError(msg)
-    if any(value > 0 for value in values):
-        msg = "a log-likelihood above 0"
+    if made.top_ids is not None:
+        if len(made.top_ids) != count:
+            msg = f"{len(made.top_ids)} likeliest tokens for {count} positions"
+            raise InvalidResultError(msg)
+        if any(not 0 <= number < vocabulary_size for number in made.top_ids):
+            msg = f"a token id outside of the vocabulary of {vocabulary_size}"
+            raise InvalidResultError(msg)
+    candidates = made.candidates if request.candidates else None
+    if candidates is not None:
+        asked = [len(ids) for ids in request.candidates]
+        rated = [len(numbers) for numbers in candidates]
+        if rated != asked:
+            msg = f"{sum(rated)} rated candidates of {sum(asked)} asked for, or at other positions"
+            raise InvalidResultError(msg)
+        candidates = [_at_most_certain(numbers) for numbers in candidates]
+    return Scores(_at_most_certain(made.log_likelihoods), made.top_ids, candidates)
+
+
+def _at_most_certain(numbers: Sequence[float]) -> list[float]:
+    """Log-likelihoods without what rounding puts above 0."""
+    if any(number > ROUNDING for number in numbers):
+        msg = f"a log-likelihood above 0: {max(numbers):g}"
         raise InvalidResultError(msg)
-    return values
+    return [min(number, 0.0) for number in numbers]
 
 
 def generation(

@@ -44,6 +44,8 @@ class Option:
         default: what the runner does when it is not set; None where the framework decides.
         choices: the allowed values, or empty where any is allowed.
         minimum: the least number allowed.
+        stage: when it counts: ``load``, or ``convert`` where it shapes the artifact that
+            `Converter.convert` makes; such an option is no part of a `LoadRequest`.
         help: one sentence.
     """
 
@@ -52,17 +54,25 @@ class Option:
     default: Scalar = None
     choices: tuple[Scalar, ...] = ()
     minimum: float | None = None
+    stage: Literal["load", "convert"] = "load"
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a framework can do; what it can't becomes a null with the reason."""
+    """What a framework can do; what it can't becomes a null with the reason.
+
+    Attributes:
+        tokenizer: a runner that is a `Tokenizer` can load a vocabulary and nothing else.
+        scoring: the runner is a `Scorer`.
+        top_k_logits: its scores name the likeliest token and rate candidates.
+    """
 
     token_ids_in: bool
     token_ids_out: bool
     token_timestamps: bool
     ignores_end_of_text: bool
     threads: bool
+    tokenizer: bool = False
     chat_template: bool = False
     scoring: bool = False
     top_k_logits: bool = False
@@ -208,33 +218,74 @@ class Tokenizer(Protocol):
         """The text of `ids`, special tokens written out, without a start token of its own."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """Given tokens, to be rated.
+
+    Attributes:
+        ids: token ids, at most the loaded context.
+        start: the first position to score, at least 1.
+        candidates: empty, or for each scored position the ids of further tokens to rate there.
+    """
+
+    ids: Sequence[int]
+    start: int = 1
+    candidates: Sequence[Sequence[int]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """How likely given tokens are; an entry for each of ``ids[start:]``, each given all before it.
+
+    Attributes:
+        log_likelihoods: natural logarithms, at most 0, of the tokens that stand there.
+        top_ids: the likeliest token of each position, or None where the framework hides it.
+        candidates: the log-likelihoods of the request's candidates, or None where it hides them.
+    """
+
+    log_likelihoods: Sequence[float]
+    top_ids: Sequence[int] | None = None
+    candidates: Sequence[Sequence[float]] | None = None
+
+
 @runtime_checkable
 class Scorer(Protocol):
     """A runner that gives the log-likelihoods of given tokens."""
 
-    def score(self, ids: Sequence[int], start: int) -> list[float]:
-        """Natural-log likelihoods of ``ids[start:]``, each given all the tokens before it.
+    def score(self, request: ScoreRequest) -> Scores:
+        """Rate ``ids[start:]``; the KV cache is empty before and need not be after."""
 
-        Args:
-            ids: token ids, at most the loaded context.
-            start: the first position to score, at least 1.
 
-        Returns:
-            ``len(ids) - start`` numbers, at most 0.
-        """
+@dataclass(frozen=True, slots=True)
+class ConvertRequest:
+    """What to make an artifact of, and how.
+
+    Attributes:
+        source: path of the source model: a GGUF file, or a folder in Hugging Face's layout.
+        quantization: one of the runner's `QUANTIZATIONS`.
+        target: path to write, where nothing exists yet; its folder does, and is removed if the
+            conversion fails.
+        options: the variant's options of the stage ``convert``; those not set are absent.
+    """
+
+    source: str
+    quantization: str
+    target: str
+    options: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 @runtime_checkable
 class Converter(Protocol):
-    """A runner that makes its artifact from a source model, with its framework's own tools."""
+    """A runner that makes its artifact from a source model, with its framework's own tools.
 
-    def convert(self, source: str, quantization: str, target: str) -> dict[str, str]:
-        """Write the artifact to `target`, which does not exist yet.
+    Its class may have two more texts: `ARTIFACT_SUFFIX`, such as ``.gguf``, where it makes a file
+    (without it, what is made is named after the runner); and `CONVERTER_VERSION`, to be changed
+    where the same request gives another artifact than before, so that those in users' stores are
+    made again. The framework's version need not be in it.
+    """
 
-        Args:
-            source: path of the source model.
-            quantization: one of `QUANTIZATIONS`.
-            target: path to write.
+    def convert(self, request: ConvertRequest) -> dict[str, str]:
+        """Write the artifact to `request.target`, a file or a folder; half of one if it fails.
 
         Returns:
             What a reader should know: ``tool`` with its version, and ``note``.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import shutil
 import signal
 import sys
 import time
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from edgebench.runners.base import (
     Capabilities,
+    ConvertRequest,
     Description,
     GenerateRequest,
     Generation,
@@ -27,6 +27,8 @@ from edgebench.runners.base import (
     Option,
     RunnerFailure,
     Scalar,
+    ScoreRequest,
+    Scores,
 )
 
 if TYPE_CHECKING:
@@ -93,6 +95,13 @@ class FakeRunner:
                 "int", "From which generation of a process on.", default=0, minimum=0
             ),
             "signal": Option("str", "What a crash is.", default="SIGSEGV", choices=SIGNALS),
+            "makes": Option(
+                "str",
+                "What converting makes.",
+                default="file",
+                choices=("file", "folder", "nothing", "half", "refusal", "crash"),
+                stage="convert",
+            ),
         }
     )
     QUANTIZATIONS: ClassVar[tuple[str, ...]] = ("copy",)
@@ -119,8 +128,10 @@ class FakeRunner:
                 token_timestamps=True,
                 ignores_end_of_text=True,
                 threads=True,
+                tokenizer=True,
                 chat_template=True,
                 scoring=True,
+                top_k_logits=True,
             ),
         )
 
@@ -128,17 +139,21 @@ class FakeRunner:
         """Read the file's hash, take the memory asked for, wait as long as asked."""
         self._options = {name: option.default for name, option in self.OPTIONS.items()}
         self._options |= request.options
+        if "makes" in request.options:
+            msg = "makes is no option of loading"
+            raise RunnerFailure(msg, reason="invalid")
         self._calls = 0
         self._context = request.context_tokens
         path = Path(request.model_path)
-        self._model = hashlib.sha256(path.read_bytes()).hexdigest()
+        content = _content(path)
+        self._model = hashlib.sha256(content).hexdigest()
         if not request.vocab_only:
             self._load_weights()
         return LoadedModel(
             effective_options={"threads": self._options["threads"], "context": self._context},
             vocabulary_size=VOCABULARY,
             architecture="fake",
-            parameters=path.stat().st_size,
+            parameters=len(content),
             chat_template=CHAT_TEMPLATE,
         )
 
@@ -212,18 +227,39 @@ class FakeRunner:
         """The bytes of `ids`, special ids left out."""
         return bytes(number - 3 for number in ids if number > 2).decode("utf-8", "replace")  # noqa: PLR2004
 
-    def score(self, ids: Sequence[int], start: int) -> list[float]:
-        """The same likelihood for every token: one in the vocabulary's size."""
-        if self._options["fail"] == "nan":
-            return [math.nan] * (len(ids) - start)
-        return [-math.log(VOCABULARY)] * (len(ids) - start)
+    def score(self, request: ScoreRequest) -> Scores:
+        """The same likelihood for every token, one in the vocabulary's size; the first is best."""
+        count = len(request.ids) - request.start
+        likelihood = math.nan if self._options["fail"] == "nan" else -math.log(VOCABULARY)
+        return Scores(
+            log_likelihoods=[likelihood] * count,
+            top_ids=[0] * count,
+            candidates=[[likelihood] * len(ids) for ids in request.candidates] or None,
+        )
 
-    def convert(self, source: str, quantization: str, target: str) -> dict[str, str]:
-        """A copy of the file."""
-        if quantization not in self.QUANTIZATIONS:
-            msg = f"the fake runner makes {', '.join(self.QUANTIZATIONS)}, not {quantization}"
+    def convert(self, request: ConvertRequest) -> dict[str, str]:
+        """A copy of the source, as a file or in a folder, or what else `makes` says."""
+        if request.quantization not in self.QUANTIZATIONS:
+            made = ", ".join(self.QUANTIZATIONS)
+            msg = f"the fake runner makes {made}, not {request.quantization}"
             raise RunnerFailure(msg, reason="unsupported")
-        shutil.copyfile(source, target)
+        makes = request.options.get("makes") or "file"
+        target = Path(request.target)
+        if makes == "refusal":
+            msg = "the fake framework was told to refuse this source"
+            raise RunnerFailure(msg, reason="unsupported")
+        if makes in ("folder", "half", "crash"):
+            target.mkdir()
+            (target / "config.json").write_text("{}", encoding="utf-8")
+        if makes == "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if makes == "half":
+            raise MemoryError
+        if makes == "folder":
+            (target / "weights").mkdir()
+            target = target / "weights" / "model.bin"
+        if makes != "nothing":
+            target.write_bytes(_content(Path(request.source)))
         return {"tool": "fake 1"}
 
     def close(self) -> None:
@@ -259,6 +295,12 @@ class FakeRunner:
             # The protocol's own stream is the last descriptor that was opened before this class.
             for descriptor in range(3, 16):
                 _write_quietly(descriptor, b"Segmentation fault (not really)\n" * 3)
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, or of all files of a folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return b"".join(file.read_bytes() for file in files if file.is_file())
 
 
 class _Clock:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ctypes
 import os
 import time
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from edgebench.runners.base import (
     Capabilities,
+    ConvertRequest,
     Description,
     GenerateRequest,
     Generation,
@@ -22,6 +24,8 @@ from edgebench.runners.base import (
     Option,
     RunnerFailure,
     Scalar,
+    ScoreRequest,
+    Scores,
 )
 from edgebench.runners.llama_api import (
     cpus,
@@ -29,38 +33,17 @@ from edgebench.runners.llama_api import (
     greedy,
     kv_type,
     meta,
+    rate,
     token_array,
     token_text,
 )
+from edgebench.runners.llama_convert import QUANTIZATIONS, convert
 from edgebench.runners.llama_log import LlamaLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
-
-# Without an importance matrix: the smaller IQ formats need one.
-QUANTIZATIONS = (
-    "F32",
-    "F16",
-    "BF16",
-    "Q8_0",
-    "Q6_K",
-    "Q5_K_M",
-    "Q5_K_S",
-    "Q5_1",
-    "Q5_0",
-    "Q4_K_M",
-    "Q4_K_S",
-    "Q4_1",
-    "Q4_0",
-    "IQ4_NL",
-    "IQ4_XS",
-    "Q3_K_L",
-    "Q3_K_M",
-    "Q3_K_S",
-    "Q2_K",
-)
 
 # Names for what the C functions take as bare truth values.
 KEEP_DATA = False  # forgetting the cells is enough; clearing their memory would only take time
@@ -97,6 +80,7 @@ class LlamaCppRunner:
         }
     )
     QUANTIZATIONS: ClassVar[tuple[str, ...]] = QUANTIZATIONS
+    ARTIFACT_SUFFIX: ClassVar[str] = ".gguf"
     PIP: ClassVar[str] = "edgebench[llama-cpp]"
 
     def __init__(self) -> None:
@@ -121,8 +105,10 @@ class LlamaCppRunner:
                 token_timestamps=True,
                 ignores_end_of_text=True,
                 threads=True,
+                tokenizer=True,
                 chat_template=True,
                 scoring=True,
+                top_k_logits=True,
                 kv_cache_types=KV_TYPES,
                 gpu_backends=gpu,
             ),
@@ -223,25 +209,23 @@ class LlamaCppRunner:
             size = lib.llama_detokenize(self._vocab, tokens, len(ids), buffer, room, *flags)
         return buffer.raw[:size].decode("utf-8", "replace")
 
-    def score(self, ids: Sequence[int], start: int) -> list[float]:
+    def score(self, request: ScoreRequest) -> Scores:
         """Log-likelihoods of ``ids[start:]`` from the logits of the positions before them."""
-        import numpy as np  # noqa: PLC0415 - the bindings need it too
-
         lib, context = self._loaded()
-        self._check_ids(ids)
-        if not 1 <= start < len(ids) or len(ids) > lib.llama_n_ctx(context):
-            msg = (
-                f"can't score positions {start} to {len(ids)} in a context of "
-                f"{lib.llama_n_ctx(context)} tokens; the first position is 1"
-            )
-            raise RunnerFailure(msg, reason="invalid")
+        ids, start = request.ids, request.start
+        self._check_scoring(request)
         lib.llama_memory_clear(lib.llama_get_memory(context), KEEP_DATA)
         if start > 1:
             self._decode(token_array(lib, ids[: start - 1]), start - 1)
         vocabulary = lib.llama_vocab_n_tokens(self._vocab)
         step = min(SCORE_BATCH, self._batch_size)
         batch = lib.llama_batch_init(step, 0, 1)
-        scores: list[float] = []
+        rated: list[list[float]] = []
+        top_ids: list[int] = []
+        # For each position the token that stands next, then the candidates.
+        wanted = [[number] for number in ids[start:]]
+        for more, further in zip(wanted, request.candidates, strict=False):
+            more.extend(further)
         try:
             for first in range(start - 1, len(ids) - 1, step):
                 last = min(first + step, len(ids) - 1)
@@ -249,62 +233,22 @@ class LlamaCppRunner:
                 if lib.llama_decode(context, batch):
                     msg = f"llama_decode failed at position {first}"
                     raise RunnerFailure(msg)
-                for row, position in enumerate(range(first, last)):
-                    pointer = lib.llama_get_logits_ith(context, row)
-                    logits = np.ctypeslib.as_array(pointer, shape=(vocabulary,)).astype(np.float64)
-                    top = logits.max()
-                    total = top + np.log(np.exp(logits - top).sum())
-                    scores.append(float(logits[ids[position + 1]] - total))
+                part = wanted[first - start + 1 : last - start + 1]
+                numbers, best = rate(lib, context, vocabulary, part)
+                rated += numbers
+                top_ids += best
         finally:
             lib.llama_batch_free(batch)
-        return scores
+        return Scores(
+            log_likelihoods=[numbers[0] for numbers in rated],
+            top_ids=top_ids,
+            candidates=[numbers[1:] for numbers in rated] if request.candidates else None,
+        )
 
-    def convert(self, source: str, quantization: str, target: str) -> dict[str, str]:
-        """Quantise a GGUF file with ``llama_model_quantize``."""
+    def convert(self, request: ConvertRequest) -> dict[str, str]:
+        """Quantise a GGUF file, or make one of a folder in Hugging Face's layout."""
         lib = self._import()
-        if quantization not in QUANTIZATIONS:
-            msg = f"llama.cpp makes {', '.join(QUANTIZATIONS)}, not {quantization}"
-            raise RunnerFailure(msg, reason="unsupported")
-        prefix = "LLAMA_FTYPE_ALL_" if quantization == "F32" else "LLAMA_FTYPE_MOSTLY_"
-        parameters = lib.llama_model_quantize_default_params()
-        parameters.ftype = getattr(lib, prefix + quantization)
-        parameters.nthread = cpus()
-        # A source that is quantised already is dequantised first; the record says so.
-        parameters.allow_requantize = True
-        self._log.keep(lib)
-        try:
-            failed = lib.llama_model_quantize(
-                os.fsencode(source), os.fsencode(target), ctypes.byref(parameters)
-            )
-        finally:
-            self._log.release(lib)
-        if failed:
-            msg = f"llama_model_quantize to {quantization} failed: {self._log.last_error()}"
-            raise RunnerFailure(msg)
-        notes = [self._lossy_source(lib, source)]
-        if fallback := self._log.find("fallback quantization"):
-            notes.append(fallback.rpartition("WARNING: ")[2])
-        made = {"tool": f"llama_model_quantize, {self.describe().engine_version}"}
-        if note := "; ".join(filter(None, notes)):
-            made["note"] = note
-        return made
-
-    def _lossy_source(self, lib: Any, source: str) -> str:  # noqa: ANN401
-        """A warning where the source had been quantised before."""
-        parameters = lib.llama_model_default_params()
-        parameters.vocab_only = True
-        model = lib.llama_model_load_from_file(os.fsencode(source), parameters)
-        if not model:
-            return ""
-        # llama_model_ftype() counts tensors, and there are none without the weights.
-        number = meta(lib, model, "general.file_type")
-        lib.llama_model_free(model)
-        if not number:
-            return ""
-        kind = lib.llama_ftype_name(int(number)).decode()
-        if kind.removeprefix("all ") in ("F32", "F16", "BF16"):
-            return ""
-        return f"made from {kind} weights: what those had lost is not regained"
+        return convert(lib, self._log, self.describe().engine_version, request)
 
     def close(self) -> None:
         """Free the context and the model."""
@@ -332,6 +276,7 @@ class LlamaCppRunner:
 
     def _load_model(self, lib: Any, request: LoadRequest) -> None:  # noqa: ANN401
         options = request.options
+        _check_is_file(request.model_path)
         parameters = lib.llama_model_default_params()
         parameters.vocab_only = request.vocab_only
         parameters.n_gpu_layers = int(options.get("gpu_layers") or 0)
@@ -434,6 +379,23 @@ class LlamaCppRunner:
             msg = f"{asked} tokens are asked for and the context holds {room}"
             raise RunnerFailure(msg, reason="invalid")
 
+    def _check_scoring(self, request: ScoreRequest) -> None:
+        ids, start = request.ids, request.start
+        room = self._lib.llama_n_ctx(self._context)
+        if not 1 <= start < len(ids) or len(ids) > room:
+            msg = (
+                f"can't score positions {start} to {len(ids)} in a context of "
+                f"{room} tokens; the first position is 1"
+            )
+            raise RunnerFailure(msg, reason="invalid")
+        if request.candidates and len(request.candidates) != len(ids) - start:
+            msg = (
+                f"candidates for {len(request.candidates)} positions are given, and "
+                f"{len(ids) - start} are to be scored"
+            )
+            raise RunnerFailure(msg, reason="invalid")
+        self._check_ids([*ids, *(number for more in request.candidates for number in more)])
+
     def _check_ids(self, ids: Sequence[int]) -> None:
         size = self._lib.llama_vocab_n_tokens(self._vocab)
         bad = [number for number in ids if not 0 <= number < size]
@@ -451,3 +413,12 @@ class LlamaCppRunner:
             if lib.llama_decode(self._context, lib.llama_batch_get_one(part, size)):
                 msg = f"llama_decode failed at prompt token {first}"
                 raise RunnerFailure(msg)
+
+
+def _check_is_file(path: str) -> None:
+    if Path(path).is_dir():
+        msg = (
+            f"llama.cpp reads GGUF files, and {path} is a folder; choose another quantization "
+            "than source, such as F16, to have a file made of it"
+        )
+        raise RunnerFailure(msg, reason="unsupported")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 
 class LlamaLog:
     """llama.cpp's messages: to the log, without its debugging ones, and kept while it loads."""
 
     DEBUG, ERROR, CONTINUED = 1, 4, 5  # ggml_log_level
+
+    _handed_over: ClassVar[list[Any]] = []
+    """Callbacks that llama.cpp may still call after their runner is gone."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[int, str]] = []
@@ -52,4 +55,5 @@ class LlamaLog:
                     self._lines.append((self._level, line))
 
             self._callback = callback
+            self._handed_over.append(callback)
         lib.llama_log_set(self._callback, None)

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+"""History: 1, the first; 2, requests of ``score`` and ``convert`` are objects, ``probe`` tells of
+conversion."""
+
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 """Scores of a long text fit many times over; a runaway line does not."""
 

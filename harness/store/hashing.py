@@ -25,12 +25,12 @@ def check_sha256(source: str, found: str | None, asked: str | None) -> None:
     """Compare hashes, where both are known.
 
     Raises:
-        ModelError: the file of `source` is another one than the one that was asked for.
+        ModelError: what `source` gave is not what was asked for.
     """
     if found is not None and asked is not None and found != asked:
-        msg = f"{source} is not the file that was asked for: its SHA-256 is {found}, not {asked}"
+        msg = f"{source} is not the model that was asked for: its SHA-256 is {found}, not {asked}"
         raise ModelError(
-            msg, remedy="Correct sha256 in the scenario, or the source if the file was replaced."
+            msg, remedy="Correct sha256 in the scenario, or the source if it was replaced."
         )
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from edgebench.harness.errors import ModelError
 from edgebench.harness.store.hashing import check_sha256, sha256_file
-from edgebench.harness.store.hub_lookup import ask_hub
+from edgebench.harness.store.hub_lookup import ask_hub, list_hub
 from edgebench.harness.store.space import is_full, no_space, require_space
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from edgebench.harness.store.hub_lookup import Published
@@ -34,6 +34,22 @@ _ATTEMPTS = 5
 _PARTIAL_CONTENT = 206
 _RANGE_NOT_SATISFIABLE = 416
 _WORTH_ANOTHER_TRY = frozenset({408, 429, 500, 502, 503, 504})
+_BESIDE_WEIGHTS = frozenset(
+    {
+        "config.json",
+        "generation_config.json",
+        "model.safetensors.index.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "chat_template.jinja",
+        "chat_template.json",
+        "vocab.json",
+        "merges.txt",
+        "tokenizer.model",
+    }
+)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -83,9 +99,23 @@ def fetch_hub_file(
     """
     published = ask_hub(source)
     check_sha256(str(source), published.sha256, wanted)
+    partial, sha256 = _download(source, published, layout, key, progress, wait)
+    target = folder / PurePosixPath(source.file).name
+    return HubFile(partial.replace(target), sha256, published.commit)
+
+
+def _download(
+    source: HubSource,
+    published: Published,
+    layout: Layout,
+    key: str,
+    progress: Progress,
+    wait: Callable[[float], None],
+) -> tuple[Path, str]:
+    """Fetch what is missing of a file; gives its place among the partial ones, and its SHA-256."""
     name = PurePosixPath(source.file).name
     # Named for its content too, so that a branch that moved does not continue another file.
-    tag = hashlib.sha256(published.etag.encode()).hexdigest()[:16]
+    tag = hashlib.sha256(f"{published.etag} {source.file}".encode()).hexdigest()[:16]
     partial = layout.partials / f"{key}-{tag}.part"
     partial.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -101,7 +131,69 @@ def fetch_hub_file(
         partial.unlink()
         msg = f"{source} arrived damaged: its SHA-256 is {sha256}, the hub says {published.sha256}"
         raise ModelError(msg, remedy="Try again; if it repeats, a proxy may be changing the file.")
-    return HubFile(partial.replace(folder / name), sha256, published.commit)
+    return partial, sha256
+
+
+def fetch_hub_folder(
+    source: HubSource,
+    folder: Path,
+    layout: Layout,
+    key: str,
+    progress: Progress,
+    *,
+    wait: Callable[[float], None] = time.sleep,
+) -> tuple[Path, str]:
+    """Download what makes a repository a model, and nothing else of it.
+
+    Args:
+        source: which repository.
+        folder: an empty folder of the store, in which a folder of the repository's name is made.
+        layout: the store; see `fetch_hub_file`.
+        key: the request, whose lock is held.
+        progress: told how far it is.
+        wait: called with seconds between tries that got nothing.
+
+    Returns:
+        The folder, and the commit that it is from.
+
+    Raises:
+        ModelError: as `fetch_hub_file`; or the repository holds no model in Hugging Face's layout.
+        StoreError: there is no space for it.
+    """
+    listing = list_hub(source)
+    files = model_files(listing.files)
+    if not files:
+        others = [name for name in listing.files if name.endswith(".gguf")]
+        example = f", such as {source}/{others[0]}" if others else ""
+        msg = f"{source} has no config.json with *.safetensors, which makes a folder a model"
+        raise ModelError(msg, remedy=f"Name one file of it{example}.")
+    known = sum(listing.files[name] or 0 for name in files)
+    require_space(layout.root, f"downloading {source}", known)
+    made = folder / source.repo.rpartition("/")[2]
+    made.mkdir()
+    # None is moved away before all are there: what a killed process had got of them stays.
+    whole = []
+    for name in files:
+        file = replace(source, revision=listing.commit, file=name)
+        partial, _ = _download(file, ask_hub(file), layout, key, progress, wait)
+        whole.append((partial, made / name))
+    for partial, target in whole:
+        partial.replace(target)
+    return made, listing.commit
+
+
+def model_files(names: Iterable[str]) -> list[str]:
+    """What of a repository's files is the model; nothing where there is none.
+
+    Weights in other formats, or once more for other programs (``consolidated.safetensors``), are
+    left out.
+    """
+    there = sorted(name for name in names if "/" not in name)
+    weights = [name for name in there if name.endswith(".safetensors")]
+    weights = [name for name in weights if name.startswith("model")] or weights
+    if not weights or "config.json" not in there:
+        return []
+    return [name for name in there if name in _BESIDE_WEIGHTS] + weights
 
 
 def _complete(

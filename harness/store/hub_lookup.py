@@ -1,17 +1,21 @@
-"""What a Hugging Face hub says about a file, and what to do where it says no."""
+"""What a Hugging Face hub says about a file or a model, and what to do where it says no."""
 
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgebench.harness.errors import ModelError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from edgebench.harness.store.sources import HubSource
 
 _FORBIDDEN = frozenset({401, 403})
+_TIMEOUT_S = 30
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -38,25 +42,84 @@ class Published:
         return self.etag if _SHA256.fullmatch(self.etag) else None
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a repository holds.
+
+    Attributes:
+        commit: the commit that the revision stands for at this moment.
+        files: the size in bytes of each file by its path, None where the hub does not say.
+    """
+
+    commit: str
+    files: dict[str, int | None]
+
+
 def ask_hub(source: HubSource) -> Published:
     """Ask the hub for a file.
 
     Raises:
         ModelError: huggingface_hub is missing, the hub can't be reached, or it says no.
     """
+    hub = _import_hub(source)
+    with _explained(source, hub):
+        url = hub.hf_hub_url(source.repo, source.file, revision=source.revision)
+        found = hub.get_hf_file_metadata(url)
+    if not found.commit_hash or not found.etag:
+        raise _no_hub(hub)
+    return Published(
+        url=hub.hf_hub_url(source.repo, source.file, revision=found.commit_hash),
+        commit=found.commit_hash,
+        etag=found.etag,
+        # Of a redirect, huggingface_hub 1.0 tells the length of the redirect itself: nothing.
+        bytes=found.size or None,
+    )
+
+
+def list_hub(source: HubSource) -> Listing:
+    """Ask the hub what a repository holds.
+
+    Raises:
+        ModelError: huggingface_hub is missing, the hub can't be reached, or it says no.
+    """
+    hub = _import_hub(source)
+    with _explained(source, hub):
+        found = hub.HfApi().model_info(
+            source.repo, revision=source.revision, files_metadata=True, timeout=_TIMEOUT_S
+        )
+    if not found.sha or found.siblings is None:
+        raise _no_hub(hub)
+    return Listing(found.sha, {file.rfilename: file.size for file in found.siblings})
+
+
+def _import_hub(source: HubSource) -> Any:  # noqa: ANN401 - a package that may be absent
     try:
-        from huggingface_hub import constants, errors, get_hf_file_metadata, hf_hub_url  # noqa: PLC0415
+        import huggingface_hub.constants  # noqa: PLC0415
+        import huggingface_hub.errors  # noqa: PLC0415 - the package gives neither by itself
     except ImportError as error:
         msg = f"{source} needs the package huggingface_hub, which can't be imported: {error}"
         raise ModelError(msg, remedy="pip install 'edgebench[hf]'") from error
-    page = f"{constants.ENDPOINT}/{source.repo}"
+    return huggingface_hub
+
+
+def _no_hub(hub: Any) -> ModelError:  # noqa: ANN401
+    msg = f"{hub.constants.ENDPOINT} does not answer like a Hugging Face hub"
+    return ModelError(msg, remedy="Check HF_ENDPOINT, and any proxy on the way.")
+
+
+@contextmanager
+def _explained(source: HubSource, hub: Any) -> Iterator[None]:  # noqa: ANN401
+    """Turn what huggingface_hub raises into what a person can do about it."""
+    errors, endpoint = hub.errors, hub.constants.ENDPOINT
+    page = f"{endpoint}/{source.repo}"
     revision = "" if source.revision == "main" else f" --revision {source.revision}"
+    file, place = (f" {source.file}", f"/{source.file}") if source.file else ("", "")
     elsewhere = (
-        f"Or get it where there is a network, `hf download {source.repo} {source.file}{revision} "
-        f"--local-dir FOLDER`, and write 'source: path:FOLDER/{source.file}' in the scenario."
+        f"Or get it where there is a network, `hf download {source.repo}{file}{revision} "
+        f"--local-dir FOLDER`, and write 'source: path:FOLDER{place}' in the scenario."
     )
     try:
-        found = get_hf_file_metadata(hf_hub_url(source.repo, source.file, revision=source.revision))
+        yield
     except errors.GatedRepoError as error:
         msg = f"the model {source.repo} is gated: its authors ask for a consent first"
         raise ModelError(
@@ -81,20 +144,10 @@ def ask_hub(source: HubSource) -> Published:
         status = error.response.status_code
         forbidden = status in _FORBIDDEN
         verb = "may not be read" if forbidden else "can't be fetched"
-        msg = f"{source} {verb}: {constants.ENDPOINT} answers with HTTP status {status}"
+        msg = f"{source} {verb}: {endpoint} answers with HTTP status {status}"
         remedy = "Check HF_TOKEN: it is not accepted." if forbidden else "Try again later."
         raise ModelError(msg, remedy=f"{remedy} {elsewhere}") from error
     except Exception as error:
         # Of the HTTP library underneath, which is another one in each of the hub's versions.
-        msg = f"{source} can't be fetched from {constants.ENDPOINT}: {error}"
+        msg = f"{source} can't be fetched from {endpoint}: {error}"
         raise ModelError(msg, remedy=f"Check the network. {elsewhere}") from error
-    if not found.commit_hash or not found.etag:
-        msg = f"{constants.ENDPOINT} does not answer like a Hugging Face hub"
-        raise ModelError(msg, remedy="Check HF_ENDPOINT, and any proxy on the way.")
-    return Published(
-        url=hf_hub_url(source.repo, source.file, revision=found.commit_hash),
-        commit=found.commit_hash,
-        etag=found.etag,
-        # Of a redirect, huggingface_hub 1.0 tells the length of the redirect itself: nothing.
-        bytes=found.size or None,
-    )

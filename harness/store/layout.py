@@ -3,7 +3,8 @@
 Everything is below ``v1``: an edgebench that lays its store out differently uses another folder,
 so that two versions can share a cache without spoiling each other's records.
 
-- ``files/AB/ABCD…/NAME``: the models, by the SHA-256 of their bytes;
+- ``files/AB/ABCD…/NAME``: the models, by the SHA-256 of their bytes; a model that is a folder by
+  that of its list of files (`folders.folder_sha256`);
 - ``records/KEY.json``: what each request gave, by the hash of the request;
 - ``hashes/KEY.json``: SHA-256 of users' own files, which stay where they are;
 - ``tmp/KEY-…/``: what is being made, removed when done;

@@ -1,14 +1,16 @@
-"""Users' own files: used where they are, hashed once."""
+"""Users' own files and folders: used where they are, hashed once."""
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from edgebench.harness.errors import ModelError
+from edgebench.harness.store.folders import folder_sha256, own_files
 from edgebench.harness.store.hashing import sha256_file
 from edgebench.harness.store.layout import key_id
 from edgebench.harness.store.records import Sha256  # noqa: TC001  # pydantic reads it
@@ -38,23 +40,18 @@ class FileHash(BaseModel):
     sha256: Sha256
 
 
-def check_file(path: Path) -> Path:
-    """The absolute path of a file that a model can be read from.
+def check_path(path: Path) -> Path:
+    """The absolute path of a file or folder that a model can be read from.
 
     Raises:
-        ModelError: there is none, or it is not a file.
+        ModelError: there is none, or it is neither.
     """
     path = path.absolute()
     try:
         if path.is_dir():
-            msg = f"the model {path} is a folder"
-            raise ModelError(
-                msg,
-                remedy="Folders, such as Hugging Face's, can't be read yet: "
-                "name the one file that holds the weights, such as a .gguf.",
-            )
+            return path
         if not path.exists():
-            msg = f"there is no model file {path}"
+            msg = f"there is no model file or folder {path}"
             raise ModelError(
                 msg, remedy="A relative path: is relative to the folder of the scenario's file."
             )
@@ -65,6 +62,34 @@ def check_file(path: Path) -> Path:
         msg = f"the model {path} can't be read: {error.strerror}"
         raise ModelError(msg) from error
     return path
+
+
+def hash_folder(layout: Layout, folder: Path, progress: Progress) -> tuple[str, int]:
+    """The hash of a folder's list of files, and their size in bytes; hidden files do not count.
+
+    Raises:
+        ModelError: a file can't be read, or there is none.
+    """
+    try:
+        names = own_files(folder)
+    except OSError as error:
+        msg = f"the model's folder {folder} can't be read: {error.strerror}"
+        raise ModelError(msg) from error
+    files = [
+        _FolderFile(name, known.bytes, known.sha256)
+        for name in names
+        for known in (hash_file(layout, folder / name, progress),)
+    ]
+    return folder_sha256(files), sum(file.bytes for file in files)
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderFile:
+    """A `HashedFile`."""
+
+    path: str
+    bytes: int
+    sha256: str
 
 
 def hash_file(layout: Layout, path: Path, progress: Progress) -> FileHash:

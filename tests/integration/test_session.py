@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from typing import TYPE_CHECKING
 
 import psutil
@@ -22,7 +23,7 @@ from edgebench.harness.errors import (
     RunnerUnavailableError,
 )
 from edgebench.harness.session import Launch, Session, worker_file
-from edgebench.runners.base import GenerateRequest, LoadRequest, to_wire
+from edgebench.runners.base import GenerateRequest, LoadRequest, ScoreRequest, to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,7 +164,7 @@ def test_numbers_that_are_none_are_refused(launch: Launch, load: Callable[..., N
         with pytest.raises(RunnerRefusedError, match="not JSON compliant"):
             generate(session)
         with pytest.raises(RunnerRefusedError, match="not JSON compliant"):
-            session.call("score", {"ids": [1, 2, 3], "start": 1}, timeout_s=LIMIT_S)
+            session.call("score", to_wire(ScoreRequest([1, 2, 3])), timeout_s=LIMIT_S)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def test_a_missing_framework_is_unavailable(launch: Launch, load: Callable[..., 
 def test_an_unknown_runner_says_which_there_are(tmp_path: Path) -> None:
     """A wrong name lists the right ones."""
     with (
-        pytest.raises(RunnerUnavailableError, match=r"llama\.cpp, fake"),
+        pytest.raises(RunnerUnavailableError, match=r"llama\.cpp, mnn, fake"),
         Session(Launch("lama.cpp", tmp_path / "log")),
     ):
         pass
@@ -229,6 +230,10 @@ def test_another_interpreter_needs_no_edgebench(tmp_path: Path, model: Path) -> 
         session.call("load", to_wire(LoadRequest(str(model), 64)), timeout_s=LIMIT_S)
         assert len(generate(session).token_ids) == 6
     assert worker_file().suffix == ".pyz"
+    # Also what reads models, for frameworks whose artifacts are made there.
+    names = zipfile.ZipFile(worker_file()).namelist()
+    for module in ("runners/worker.py", "models/__init__.py", "models/canonical.py"):
+        assert f"edgebench/{module}" in names
 
 
 def test_children_of_a_runner_are_stopped_with_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import tomllib
 from pathlib import Path
 
@@ -11,12 +12,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("harness", "runners", "devices", "reports", "scenarios")
 
-# What each part may import of the others; the standard library is all that runners have.
+SOURCE = ROOT / "src" / "edgebench"
+
+# What each part may import of the others. Runners read models too, late: see below.
 ALLOWED = {
-    "runners": set(),
+    "models": set(),
+    "runners": {"models"},
     "devices": set(),
     "scenarios": set(),
-    "harness": {"devices", "runners"},
+    "harness": {"devices", "runners", "models"},
     "reports": {"devices", "harness"},
 }
 
@@ -47,11 +51,10 @@ def test_every_package_is_listed() -> None:
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("__init__.py")
     }
-    source = ROOT / "src" / "edgebench"
     there |= {
-        ".".join(("edgebench", *path.parent.relative_to(source).parts))
-        for path in source.rglob("__init__.py")
-        if path.relative_to(source).parts[0] not in FOLDERS
+        ".".join(("edgebench", *path.parent.relative_to(SOURCE).parts))
+        for path in SOURCE.rglob("__init__.py")
+        if path.relative_to(SOURCE).parts[0] not in FOLDERS
     }
     assert listed == there
 
@@ -66,27 +69,43 @@ def test_type_checkers_see_one_tree(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", ALLOWED)
 def test_dependencies_point_one_way(folder: str) -> None:
-    """Runners and devices know nothing of the rest; only the command line knows all."""
-    for path in modules(ROOT / folder):
+    """Models, runners and devices know nothing of the rest; only the command line knows all."""
+    # The links in src/edgebench show the top-level folders.
+    for path in modules(SOURCE / folder):
         for name in imports(path):
             package, _, rest = name.partition(".")
             part = rest.partition(".")[0]
-            if package == "edgebench" and part in {*FOLDERS, "cli"}:
+            if package == "edgebench" and part in {*FOLDERS, "models", "cli"}:
                 assert part == folder or part in ALLOWED[folder], f"{path} imports {name}"
+
+
+def imports_at_top(path: Path) -> set[str]:
+    """Every module that is imported together with this one."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
 
 
 def test_runners_need_the_standard_library_only() -> None:
     """A runner's module imports at its top what Python brings, so that a bare board runs it."""
-    import sys
-
     for path in modules(ROOT / "runners"):
-        tree = ast.parse(path.read_text("utf-8"))
-        for node in tree.body:
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            for name in names:
-                top = name.partition(".")[0]
-                assert top in sys.stdlib_module_names or name.startswith("edgebench.runners"), (
-                    f"{path} imports {name}"
-                )
+        for name in imports_at_top(path):
+            top = name.partition(".")[0]
+            assert top in sys.stdlib_module_names or name.startswith("edgebench.runners"), (
+                f"{path} imports {name}"
+            )
+
+
+def test_models_need_numpy_only() -> None:
+    """What reads a tokenizer or a GGUF file is imported when one is read, and may be absent."""
+    for path in modules(SOURCE / "models"):
+        for name in imports_at_top(path):
+            top = name.partition(".")[0]
+            allowed = top in {*sys.stdlib_module_names, "numpy"} or name.startswith(
+                "edgebench.models"
+            )
+            assert allowed, f"{path} imports {name}"

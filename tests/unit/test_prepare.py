@@ -1,10 +1,17 @@
-"""How much room a conversion is expected to take, against real files' sizes."""
+"""What a conversion is named and keyed by, and how much room it is expected to take."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from edgebench.harness.prepare import expected_bytes
+from edgebench.harness.artifacts import conversion, expected_bytes
+from edgebench.harness.prepare import PreparedVariant
+from edgebench.harness.scenario.expand import ExpandedVariant
+from edgebench.harness.store.store import AS_PUBLISHED, StoredFile
+from edgebench.harness.wire import Probe
+from edgebench.runners.base import Capabilities, Description
 
 MB = 1_000_000
 
@@ -15,6 +22,12 @@ MB = 1_000_000
         # SmolLM2-135M, made with llama_model_quantize
         ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "Q8_0", 144_811_072),
         ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "F32", 539_000_000),
+        # The same by MNN's converter
+        ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "int4", 77_282_592),
+        ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "int8", 144_573_170),
+        ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "fp16", 270_585_468),
+        ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "fp32", 709_408_259),
+        ("SmolLM2-135M-Instruct-F16.gguf", 270_900_000, "fp32", 709_408_259),
         # Llama-2 7B as published
         ("llama-2-7b.f16.gguf", 13_480 * MB, "Q4_0", 3_826 * MB),
         ("llama-2-7b.f16.gguf", 13_480 * MB, "Q4_K_M", 4_081 * MB),
@@ -36,3 +49,74 @@ def test_a_name_that_tells_nothing_is_taken_for_four_bits() -> None:
 def test_an_unknown_kind_of_artifact_is_as_large_as_its_source() -> None:
     """Names without bits say nothing about size."""
     assert expected_bytes("model.bin", 100, "copy") == 100
+
+
+def test_a_folders_weights_are_taken_for_sixteen_bits() -> None:
+    """Hugging Face's folders hold F16 or BF16 by custom, and seldom say so in their name."""
+    assert expected_bytes("Llama-2-7b-hf", 13_480 * MB, "Q8_0", is_folder=True) == pytest.approx(
+        7_161 * MB, rel=0.1
+    )
+
+
+SOURCE = StoredFile(Path("/m/tiny.Q4_1.gguf"), "abc", 9, "tiny.Q4_1.gguf", AS_PUBLISHED, None)
+DESCRIPTION = Description("Engine", "1.2", Capabilities(*[True] * 5))
+
+
+def variant(**options: bool | int | str) -> ExpandedVariant:
+    return ExpandedVariant(id="v", runner="engine", quantization="int4", options=options)
+
+
+def test_an_artifact_is_keyed_by_all_that_shapes_it_and_nothing_else() -> None:
+    """Options of loading share an artifact; those of converting, and versions, do not."""
+    probe = Probe(DESCRIPTION, frozenset({"block", "symmetric"}))
+    made = conversion(variant(threads=2, block=32, symmetric=True), probe, SOURCE)
+    assert made.key == {
+        "source": "abc",
+        "quantization": "int4",
+        "runner": "engine",
+        "engine": "Engine 1.2",
+        "option block": "32",
+        "option symmetric": "true",
+    }
+    assert made.options == {"block": 32, "symmetric": True}
+    assert conversion(variant(threads=4), probe, SOURCE).key == (
+        conversion(variant(threads=1), probe, SOURCE).key
+    )
+    newer = Probe(DESCRIPTION, probe.convert_options, converter_version="2")
+    assert conversion(variant(block=32), newer, SOURCE).key["converter"] == "2"
+
+
+def test_an_option_of_converting_is_no_option_of_loading() -> None:
+    """What shaped the artifact is not asked for again at load."""
+    item = PreparedVariant(
+        variant(threads=2, block=32), None, Probe(DESCRIPTION, frozenset({"block"}))
+    )
+    assert item.load_options == {"threads": 2}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "options", "name"),
+    [
+        ("", {}, "tiny.Q4_1-int4-engine"),
+        (".gguf", {}, "tiny.Q4_1-int4.gguf"),
+        ("", {"threads": 2}, "tiny.Q4_1-int4-engine"),
+        ("", {"block": 32, "symmetric": False}, "tiny.Q4_1-int4-block=32-symmetric=false-engine"),
+        ("", {"block": "/home/me/my checkout/"}, "tiny.Q4_1-int4-block=home-me-my-checkout-engine"),
+        ("", {"block": "x" * 300}, f"tiny.Q4_1-int4-block={'x' * 40}-engine"),
+    ],
+)
+def test_an_artifacts_name_says_what_it_is(
+    suffix: str, options: dict[str, bool | int | str], name: str
+) -> None:
+    """Source, quantisation and options; then the file's suffix, or the runner where it has none."""
+    probe = Probe(DESCRIPTION, frozenset({"block", "symmetric"}), artifact_suffix=suffix)
+    assert conversion(variant(**options), probe, SOURCE).name == name
+
+
+def test_a_folders_name_is_kept_whole(tmp_path: Path) -> None:
+    """A folder has no suffix, even where there is a dot in its name."""
+    folder = tmp_path / "Qwen2.5-0.5B"
+    folder.mkdir()
+    source = StoredFile(folder, "abc", 9, folder.name, AS_PUBLISHED, None)
+    probe = Probe(DESCRIPTION, artifact_suffix=".gguf")
+    assert conversion(variant(), probe, source).name == "Qwen2.5-0.5B-int4.gguf"

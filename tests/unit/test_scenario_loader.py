@@ -43,6 +43,7 @@ class Declared:
             "flash_attention": Option("str", "Which.", choices=("auto", "on", "off")),
             "mmap": Option("bool", "Map the file."),
             "batch": Option("int", "A batch.", choices=(1, 8, 16)),
+            "block": Option("int", "A block.", minimum=8, stage="convert"),
         }
     )
     QUANTIZATIONS: tuple[str, ...] = ("F16", "Q8_0")
@@ -105,7 +106,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
         """)
     assert lines(text) == [
         "f:2:7: name: must be letters, digits, '.', '_' and '-', a letter or digit first, got 'not a slug'",
-        "f:3:26: model.source: unknown kind of source 'ftp'; allowed are pypi:PACKAGE==VERSION/FILE, hf:ORG/NAME[@REVISION]/FILE, path:FILE and synthetic:ARCHITECTURE",
+        "f:3:26: model.source: unknown kind of source 'ftp'; allowed are pypi:PACKAGE==VERSION/FILE, hf:ORG/NAME[@REVISION][/FILE], path:FILE_OR_FOLDER and synthetic:ARCHITECTURE",
         "f:3:35: model.lisense: unknown key; did you mean 'license'?",
         "f:5:36: variants[0].quantization: engine can't make the quantization 'q8_0'; did you mean 'Q8_0'?",
         "f:5:55: variants[0].threads[1]: must be at least 1, got 0",
@@ -153,7 +154,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
         ("prompt: Hello.", "prompt_tokens: 3, text: random", "f:7:42: workloads[0].text: must be 'natural' or 'synthetic', got 'random' (text)"),
         ("workloads:", "timeout_s: 3\nworkloads:", "f:6:1: timeout_s: unknown key; it belongs under measure"),
         ("workloads:", "ci_half_width: 3\nworkloads:", "f:6:1: ci_half_width: unknown key; it belongs under measure.repetitions"),
-        ("workloads:", "x: 3\nworkloads:", "f:6:1: x: unknown key; allowed: description, measure, model, name, schema_version, variants, workloads"),
+        ("workloads:", "x: 3\nworkloads:", "f:6:1: x: unknown key; allowed: description, measure, model, name, schema_version, variants, verify, workloads"),
         ("workloads:", "measure: {max_cv: 0}\nworkloads:", "f:6:19: measure.max_cv: must be more than 0, got 0"),
         ("workloads:", "measure: {max_cv: false}\nworkloads:", "f:6:19: measure.max_cv: must be a number, got false (true or false)"),
         ("workloads:", "measure: {warmup: {min: 0, max: 0}, cooldown_s: 1, max_cv: 1}\nworkloads:", None),
@@ -198,9 +199,13 @@ def test_each_wrong_value_has_its_place_and_says_what_is_allowed(
         ("{runner: engine, batch: 3}", "f:5:29: variants[0].batch: '3' is not possible; allowed: 1, 16, 8"),
         ("{runner: engine, thread: 3}", "f:5:22: variants[0].thread: engine has no such option; did you mean 'threads'?"),
         ("{runner: engine, quantisation: F16}", "f:5:22: variants[0].quantisation: engine has no such option; did you mean 'quantization'?"),
-        ("{runner: engine, gpu: 3}", "f:5:22: variants[0].gpu: engine has no such option; allowed: batch, flash_attention, mmap, rate, threads"),
+        ("{runner: engine, gpu: 3}", "f:5:22: variants[0].gpu: engine has no such option; allowed: batch, block, flash_attention, mmap, rate, threads"),
         ("{runner: engine, 'a b': 3}", "f:5:22: variants[0].'a b': an option's name must be letters, digits, '.', '_' and '-', a letter first, got 'a b'"),
         ("{runner: engine, quantization: [F16, source]}", None),
+        ("{runner: engine, quantization: Q8_0, block: [32, 64]}", None),
+        ("{runner: engine, quantization: Q8_0, block: 4}", "f:5:49: variants[0].block: must be at least 8, got 4"),
+        ("{runner: engine, block: 32}", "f:5:22: variants[0].block: shapes what engine makes of the source, and the quantization 'source' is loaded as it is; name what to make (F16, Q8_0), or leave this out"),
+        ("{runner: engine, quantization: [F16, source], block: 32}", "f:5:51: variants[0].block: shapes what engine makes of the source, and the quantization 'source' is loaded as it is; name what to make (F16, Q8_0), or leave this out"),
         ("{runner: engine, quantization: [F16, Q2]}", "f:5:42: variants[0].quantization[1]: engine can't make the quantization 'Q2'; allowed: F16, Q8_0, source"),
         ("{runner: engine, quantization: 8}", "f:5:36: variants[0].quantization: must be text such as Q8_0, or a list of such, got 8 (a whole number)"),
         ("{runner: engine, options: {threads: 2}}", "f:5:22: variants[0].options: unknown key; write the options themselves beside runner"),
@@ -345,5 +350,5 @@ def test_names_from_outside_stay_on_their_line() -> None:
         parse_scenario(VALID + '"a\\nb\\e": 1\n', filename="f\n1:1: x: y\x1b[31m")
     assert caught.value.message == (
         "f\\n1:1: x: y\\x1b[31m:8:1: 'a\\nb\\x1b': unknown key; "
-        "allowed: description, measure, model, name, schema_version, variants, workloads"
+        "allowed: description, measure, model, name, schema_version, variants, verify, workloads"
     )

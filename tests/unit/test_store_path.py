@@ -114,13 +114,6 @@ def test_the_right_hash_is_taken_and_a_wrong_one_refused(store: ModelStore, mode
     assert "0" * 64 in str(caught.value)
 
 
-def test_a_folder_is_refused(store: ModelStore, tmp_path: Path) -> None:
-    """A folder of weights is said not to be readable yet."""
-    with pytest.raises(ModelError, match="is a folder") as caught:
-        store.fetch(PathSource(tmp_path))
-    assert ".gguf" in str(caught.value)
-
-
 def test_a_missing_file_is_named(store: ModelStore, tmp_path: Path) -> None:
     """The message holds the whole path that was looked for."""
     with pytest.raises(ModelError, match="there is no model file") as caught:

@@ -40,6 +40,16 @@ def test_a_hub_file_is_repository_revision_and_file(
     assert parse_source(text) == HubSource(repo, revision, file)
 
 
+@pytest.mark.parametrize(
+    ("text", "revision"), [("hf:org/Qwen2.5-0.5B", "main"), ("hf:org/Qwen2.5-0.5B@v1", "v1")]
+)
+def test_a_hub_repository_is_a_model_without_a_file(text: str, revision: str) -> None:
+    """Without a file, the repository itself is the model, also with a dot in its name."""
+    source = parse_source(text)
+    assert source == HubSource("org/Qwen2.5-0.5B", revision, "")
+    assert str(source) == f"hf:org/Qwen2.5-0.5B@{revision}"
+
+
 def test_a_synthetic_source_names_an_architecture() -> None:
     """Synthetic weights are only named here; whether there are any is the store's matter."""
     assert parse_source("synthetic:llama-7b") == SyntheticSource("llama-7b")
@@ -97,7 +107,10 @@ def test_variables_are_for_paths_only(text: str) -> None:
         ("pypi:pkg==1/a/./f", "without '..'"),
         ("pypi:pkg==1/a\\f", "without '..'"),
         ("pypi:pkg==1/a/", "without '..'"),
-        ("hf:name/file", "the file inside is missing"),
+        ("hf:name/file.gguf", "the file inside is missing"),
+        ("hf:org/name/", "the file inside is missing"),
+        ("hf:org", "the model name must be"),
+        ("hf:o/n@", "the revision must be"),
         ("hf:org//file", "the model name must be"),
         ("hf:../n/f", "the organisation must be"),
         ("hf:o/n@/f", "the revision must be"),

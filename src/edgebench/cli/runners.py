@@ -26,6 +26,7 @@ ABILITIES = {
     "token_timestamps": "a time stamp per token",
     "ignores_end_of_text": "exact lengths",
     "threads": "threads",
+    "tokenizer": "tokenizer",
     "chat_template": "chat template",
     "scoring": "log-likelihoods",
     "top_k_logits": "top-k logits",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Prints every report and the result or error as one JSON line each. Before the half-made file of
-# "derive" is finished, the process waits for a line on its standard input.
+# "derive", or of the half-made folder of "derive folder", is finished, the process waits for a line
+# on its standard input.
 SCRIPT = """
 import json, sys
 from pathlib import Path
@@ -39,12 +40,19 @@ def make(path):
         file.write(b"ghts")
     return {"tool": "quantizer 1"}
 
+def make_folder(path):
+    path.mkdir()
+    (path / "config.json").write_bytes(b"{}")
+    return make(path / "weights.bin")
+
 root, source, sha256 = sys.argv[1:]
 store = ModelStore(Path(root))
 report = lambda what, done, total: say(what=what, done=done, total=total)
 try:
     if source == "derive":
         stored = store.derive({"of": "x"}, "x.gguf", make, needed_bytes=7, progress=report)
+    elif source == "derive folder":
+        stored = store.derive({"of": "x"}, "x", make_folder, needed_bytes=9, progress=report)
     else:
         stored = store.fetch(parse_source(source), sha256=sha256 or None, progress=report)
 except EdgebenchError as error:

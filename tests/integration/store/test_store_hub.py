@@ -7,12 +7,14 @@ process of its own.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import re
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
@@ -21,7 +23,6 @@ from edgebench.harness.store.store import ModelStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 COMMIT = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00"
 NEXT_COMMIT = "decade00decade00decade00decade00decade00"
@@ -46,6 +47,8 @@ class Published:
         elsewhere: another host, with its port, that large files are redirected to.
         tells_size: whether the hub says how large they are.
         tokens_elsewhere: the Authorization of each request there.
+        files: what org/whole has, of every revision.
+        stalling: which of these waits for `stall`, and then breaks off.
     """
 
     content: bytes = WEIGHTS
@@ -62,10 +65,12 @@ class Published:
     elsewhere: str = ""
     tells_size: bool = True
     tokens_elsewhere: set[str] = field(default_factory=set)
+    files: dict[str, bytes] = field(default_factory=dict)
+    stalling: str = ""
 
 
 class HubHandler(BaseHTTPRequestHandler):
-    """HEAD and GET of /ORG/NAME/resolve/REVISION/FILE."""
+    """HEAD and GET of /ORG/NAME/resolve/REVISION/FILE, and what a repository holds."""
 
     protocol_version = "HTTP/1.1"
     published: ClassVar[Published]
@@ -76,6 +81,12 @@ class HubHandler(BaseHTTPRequestHandler):
             self.send_content()
             return
         self.published.tokens.add(self.headers.get("Authorization", ""))
+        if self.path.startswith("/api/models/org/whole/revision/main"):
+            siblings = [{"rfilename": n, "size": len(b)} for n, b in self.published.files.items()]
+            self.send_whole(
+                json.dumps({"id": "org/whole", "sha": COMMIT, "siblings": siblings}).encode()
+            )
+            return
         found = re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", self.path)
         if found is None:
             self.refuse(404, "")
@@ -83,6 +94,8 @@ class HubHandler(BaseHTTPRequestHandler):
         repository, revision, file = found.groups()
         if repository in self.published.refusals:
             self.refuse(*self.published.refusals[repository])
+        elif repository == "org/whole" and revision == COMMIT:
+            self.send_whole(self.published.files[file])
         elif repository != "org/model":
             self.refuse(404, "RepoNotFound")
         elif revision not in {"main", COMMIT, NEXT_COMMIT}:
@@ -98,6 +111,21 @@ class HubHandler(BaseHTTPRequestHandler):
             self.end_headers()
 
     do_GET = do_HEAD  # noqa: N815  # the name that http.server calls
+
+    def send_whole(self, content: bytes) -> None:
+        self.send_response(200)
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("ETag", f'"{hashlib.sha1(content).hexdigest()}"')
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.command == "GET":
+            self.published.gets.append(self.path)
+            if self.published.stall is not None and self.path.endswith(self.published.stalling):
+                self.published.stalled.set()
+                self.published.stall.wait(60)
+                self.close_connection = True
+                return
+            self.wfile.write(content)
 
     def refuse(self, status: int, code: str) -> None:
         self.send_response(status)
@@ -457,3 +485,85 @@ def test_a_cut_off_download_can_be_pruned(
     pruned = store.prune()
     assert any(path.suffix == ".part" for path in pruned.files)
     assert pruned.bytes > 700_000
+
+
+WHOLE = {
+    "config.json": b"{}",
+    "model-00001-of-00002.safetensors": b"weights",
+    "model-00002-of-00002.safetensors": b"more weights",
+    "model.safetensors.index.json": b"{}",
+    "tokenizer.json": b"{}",
+    "consolidated.safetensors": b"the same once more",
+    "pytorch_model.bin": b"and once more",
+    "onnx/model.onnx": b"and again",
+    "README.md": b"words",
+}
+
+
+def test_a_repository_is_fetched_as_a_folder_once(
+    start: Callable, hub: Published, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """What makes it a model comes at one commit, other copies of the weights do not."""
+    hub.files = WHOLE
+    stored = start("hf:org/whole", environ=environ).result()
+    wanted = set(list(WHOLE)[:5])
+    folder = Path(stored["path"])
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        name: WHOLE[name] for name in wanted
+    }
+    assert (stored["name"], stored["bytes"]) == ("whole", sum(len(WHOLE[name]) for name in wanted))
+    asked = len(hub.gets)
+    offline = {**environ, "HF_ENDPOINT": "http://127.0.0.1:9"}
+    assert start("hf:org/whole", environ=offline).result() == stored
+    assert len(hub.gets) == asked
+    (record,) = (tmp_path / "store/v1/records").iterdir()
+    assert f'"revision": "{COMMIT}"' in record.read_text()
+
+
+def test_of_a_folder_that_was_cut_off_only_the_rest_is_fetched(
+    start: Callable, hub: Published, environ: dict[str, str]
+) -> None:
+    """Shards that arrived before a kill are not fetched again."""
+    hub.files = {**WHOLE, "model-00002-of-00002.safetensors": b"x" * 100_000}
+    hub.stalling = "model-00002-of-00002.safetensors"
+    hub.stall = threading.Event()
+    killed = start("hf:org/whole", environ=environ)
+    assert hub.stalled.wait(60)
+    killed.close()
+    hub.stall.set()
+    before, hub.stall, hub.gets = hub.gets, None, []
+    stored = start("hf:org/whole", environ=environ).result()
+    assert stored["bytes"] == 100_000 + 2 + 7 + 2 + 2
+    fetched = [
+        [path.rpartition("/")[2] for path in gets if "/resolve/" in path]
+        for gets in (before, hub.gets)
+    ]
+    assert [len(names) for names in fetched] == [5, 1]
+    assert fetched[1] == [hub.stalling]
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"m.Q4.gguf": b"x", "config.json": b"{}"}, "such as hf:org/whole@main/m.Q4.gguf"),
+        ({"model.safetensors": b"x"}, "has no config.json with *.safetensors"),
+        ({}, "has no config.json with *.safetensors"),
+    ],
+)
+def test_a_repository_that_is_no_model_says_what_to_name(
+    start: Callable, hub: Published, environ: dict[str, str], files: dict[str, bytes], words: str
+) -> None:
+    """A repository of single files, as for llama.cpp, needs one of them named."""
+    hub.files = files
+    failed = start("hf:org/whole", environ=environ).result()
+    assert failed["error"] == "ModelError"
+    assert words in failed["text"]
+
+
+def test_a_repository_that_is_not_there_is_named(
+    start: Callable, hub: Published, environ: dict[str, str]
+) -> None:
+    """The hub's refusal of a whole repository is told as that of a file."""
+    failed = start("hf:org/gone", environ=environ).result()
+    assert failed["error"] == "ModelError"
+    assert "org/gone" in failed["text"]

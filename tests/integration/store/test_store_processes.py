@@ -18,38 +18,59 @@ if TYPE_CHECKING:
 WEIGHTS_SHA256 = "9a129038d9a00aed0cf6a7ea059ca50a813449061ab87848cf1a13eafdf33b2c"
 
 
-def test_two_processes_make_one_file_once(start: Callable) -> None:
+# (printf '%s 2 config.json\n' "$(printf '{}' | sha256sum | cut -c-64)";
+#  printf '%s 7 weights.bin\n' "$(printf weights | sha256sum | cut -c-64)") | sha256sum
+FOLDER_SHA256 = "a5a0a3f93f77b0c26db55bf8a8ebede39f92e89f839a636109cf339fce7e050a"
+
+ONE_OF_EACH = pytest.mark.parametrize(
+    ("source", "name", "sha256"),
+    [("derive", "x.gguf", WEIGHTS_SHA256), ("derive folder", "x", FOLDER_SHA256)],
+    ids=["file", "folder"],
+)
+
+
+@ONE_OF_EACH
+def test_two_processes_make_one_model_once(
+    start: Callable, source: str, name: str, sha256: str
+) -> None:
     """The second waits, says so, and takes what the first has made."""
-    first = start("derive")
+    first = start(source)
     first.until(lambda line: "making" in line)
-    second = start("derive")
+    second = start(source)
     waiting = second.until(lambda line: "waiting" in line.get("what", ""))
-    assert waiting["what"] == "waiting for another edgebench process: x.gguf"
+    assert waiting["what"] == f"waiting for another edgebench process: {name}"
     first.go_on()
     made = first.result()
-    assert made["sha256"] == WEIGHTS_SHA256
+    assert made["sha256"] == sha256
     rest = list(second.lines())
     assert not any("making" in line for line in rest)
     assert rest[-1] == made
 
 
+@ONE_OF_EACH
 def test_a_killed_maker_leaves_nothing_that_is_taken_for_whole(
-    start: Callable, tmp_path: Path, leftovers: Callable
+    start: Callable, tmp_path: Path, leftovers: Callable, source: str, name: str, sha256: str
 ) -> None:
-    """After kill -9 in the middle the next process makes the file, whole, and clears up."""
+    """After kill -9 in the middle the next process makes the model, whole, and clears up."""
     store = ModelStore(tmp_path / "store")
-    killed = start("derive")
+    killed = start(source)
     half = Path(killed.until(lambda line: "making" in line)["making"])
     killed.close()
     assert half.read_bytes() == b"wei"
     assert store.entries() == []
     assert not (store.root / "v1/files").exists()
-    second = start("derive")
-    second.until(lambda line: "making" in line)
+    second = start(source)
+    again = Path(second.until(lambda line: "making" in line)["making"])
     assert not half.exists()
+    assert again != half
     second.go_on()
-    assert second.result()["sha256"] == WEIGHTS_SHA256
-    assert len(leftovers(store.root)) == 2  # the file and its record
+    assert second.result()["sha256"] == sha256
+    # The file or files, and their record.
+    expected = {"derive": ["x.gguf"], "derive folder": ["config.json", "weights.bin"]}[source]
+    (record,) = set(leftovers(store.root)) - set(expected)
+    assert record.endswith(".json")
+    assert set(expected) <= set(leftovers(store.root))
+    assert [entry.name for entry in store.entries()] == [name]
 
 
 def test_prune_clears_up_after_a_killed_maker_but_not_after_a_living_one(
@@ -79,13 +100,18 @@ def test_what_does_not_fit_is_not_begun(small_disk: Path) -> None:
         store.derive({"a": "b"}, "m.gguf", make, needed_bytes=2 << 20)
 
 
-def test_a_disk_that_is_full_in_the_middle_leaves_no_half_file(
-    small_disk: Path, leftovers: Callable
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+def test_a_disk_that_is_full_in_the_middle_leaves_no_half_model(
+    small_disk: Path, leftovers: Callable, folder: bool
 ) -> None:
     """The error is the same as that of the check before, and the space is free again."""
     store = ModelStore(small_disk / "store")
 
     def make(path: Path) -> dict[str, str]:
+        if folder:
+            path.mkdir()
+            (path / "config.json").write_bytes(b"{}")
+            path /= "weights.bin"
         path.write_bytes(bytes(2 << 20))
         return {"tool": "quantizer 1"}
 

@@ -116,7 +116,7 @@ def test_another_hash_than_the_scenarios_is_refused_and_not_stored(
     assert "1" * 64 in str(caught.value)
     assert leftovers(store.root) == []
     store.fetch(SOURCE, sha256=WEIGHTS_SHA256)
-    with pytest.raises(ModelError, match="is not the file that was asked for"):
+    with pytest.raises(ModelError, match="is not the model that was asked for"):
         store.fetch(SOURCE, sha256="1" * 64)
 
 

@@ -1,0 +1,140 @@
+"""The tokenizers that prompts can be made with: a runner's, or that of the model's own files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edgebench.harness import wire
+from edgebench.harness.errors import ModelError
+from edgebench.harness.failures import failure_of
+from edgebench.harness.prompts import Prompt, TextTokenizer, make_prompt
+from edgebench.models.canonical import open_model
+from edgebench.models.errors import ModelFormatError, UnsupportedModelError
+from edgebench.models.fields import read_json
+from edgebench.models.hf_tokenizer import read_tokenizer
+from edgebench.runners.base import LoadedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from edgebench.harness.results.model import Failure
+    from edgebench.harness.scenario.model import Scenario
+    from edgebench.harness.session import Session
+    from edgebench.models.tokenizer import Tokenizer
+
+TIMEOUT_S = 120.0
+"""For one text, and for loading a vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenized:
+    """The workloads' prompts, and the workloads that have none."""
+
+    prompts: tuple[Prompt, ...]
+    failures: Mapping[str, Failure]
+
+
+def make_prompts(scenario: Scenario, model: LoadedModel, tokenizer: TextTokenizer) -> Tokenized:
+    """The prompts of all workloads; one that can't be made is a failure of its own."""
+    prompts: list[Prompt] = []
+    failures: dict[str, Failure] = {}
+    for workload in scenario.workloads:
+        try:
+            prompts.append(make_prompt(workload, model, tokenizer, seed=scenario.measure.seed))
+        except ModelError as error:
+            failures[workload.name] = failure_of(error)
+    return Tokenized(tuple(prompts), failures)
+
+
+class RemoteTokenizer:
+    """The tokenizer of a model that a runner has loaded."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def tokenize(self, text: str) -> list[int]:
+        """Ask the runner."""
+        return wire.token_ids(self._session.call("tokenize", {"text": text}, timeout_s=TIMEOUT_S))
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """Ask the runner."""
+        answer = self._session.call("detokenize", {"ids": list(ids)}, timeout_s=TIMEOUT_S)
+        return str(answer.get("text"))
+
+
+class OwnTokenizer:
+    """The tokenizer in the model's own files, in this process."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def tokenize(self, text: str) -> list[int]:
+        """As every runner that has a tokenizer does it."""
+        return self._tokenizer.encode(text)
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """Special tokens written out."""
+        return self._tokenizer.decode(ids)
+
+
+class NoTokenizer:
+    """In place of one that can't be had: prompts that need one fail, and say why.
+
+    Args:
+        reason: why there is none.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def tokenize(self, text: str) -> list[int]:  # noqa: ARG002
+        """Never gives ids."""
+        raise self._error()
+
+    def detokenize(self, ids: Sequence[int]) -> str:  # noqa: ARG002
+        """Never gives text."""
+        raise self._error()
+
+    def _error(self) -> ModelError:
+        msg = f"no framework here tells its tokenizer's ids, and of the model: {self._reason}"
+        return ModelError(
+            msg, remedy="Set text: synthetic, or name a GGUF file or a Hugging Face folder."
+        )
+
+
+def own_tokenizer(path: Path) -> tuple[LoadedModel, OwnTokenizer]:
+    """The tokenizer of a GGUF file or a Hugging Face folder, and what prompts need of the model.
+
+    Raises:
+        ModelError: there is none that is understood.
+    """
+    try:
+        try:
+            canonical = open_model(path)
+        except UnsupportedModelError:
+            # A framework's own exporter may know the architecture; the tokenizer is as any other.
+            if not path.is_dir():
+                raise
+            vocabulary_size = _vocabulary_size(path)
+            tokenizer = read_tokenizer(path, vocabulary_size, ())
+        else:
+            vocabulary_size = canonical.architecture.vocabulary_size
+            tokenizer = canonical.tokenizer
+        tokenizer.encode("")  # it is built at its first use, which may fail
+    except ModelFormatError as error:
+        raise ModelError(str(error)) from error
+    facts = LoadedModel(
+        effective_options={},
+        vocabulary_size=vocabulary_size,
+        chat_template=tokenizer.chat_template,
+        bos_text=tokenizer.start_text,
+        eos_text=tokenizer.end_text,
+    )
+    return facts, OwnTokenizer(tokenizer)
+
+
+def _vocabulary_size(folder: Path) -> int:
+    config = read_json(folder / "config.json")
+    return (config.section("text_config") or config).integer("vocab_size")
