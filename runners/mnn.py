@@ -7,6 +7,7 @@ read where MNN left them. What MNN itself times is kept beside. See docs/decisio
 from __future__ import annotations
 
 import contextlib
+import platform
 import tempfile
 import time
 from pathlib import Path
@@ -36,6 +37,7 @@ from edgebench.runners.mnn_settings import (
     OPTIONS,
     PRECISIONS,
     built_backends,
+    check_cache,
     from_mnn,
     to_mnn,
 )
@@ -96,6 +98,7 @@ class MnnRunner:
         options = request.options
         model = check_model(request.model_path, str(library.version()))
         self._check_backend(options)
+        check_cache(options, platform.machine())
         mapped = None
         if options.get("mmap"):
             folder = tempfile.TemporaryDirectory(prefix="edgebench-mnn-")

@@ -31,6 +31,8 @@ is told nowhere."""
 KV_CACHE = ("fp", "key_int8", "int8", "key_tq3", "tq3", "key_tq4", "tq4")
 """How keys and values are cached, in the order of MNN's numbers (attention_mode % 8)."""
 
+X86_64 = frozenset({"x86_64", "amd64"})
+
 FLASH = 8
 """Added to those numbers for fused attention."""
 
@@ -137,6 +139,26 @@ def attention_mode(options: Mapping[str, Scalar]) -> int:
         msg = "MNN caches values as int8 with flash_attention only; set it, or kv_cache: key_int8"
         raise RunnerFailure(msg, reason="unsupported")
     return KV_CACHE.index(kind) + (FLASH if flash else 0)
+
+
+def check_cache(options: Mapping[str, Scalar], machine: str) -> None:
+    """Refuse what MNN computes wrongly: the speed of wrong text is no finding.
+
+    Args:
+        options: the variant's.
+        machine: the kind of processor, as ``platform.machine`` has it.
+
+    Raises:
+        RunnerFailure: a quantised cache on x86-64 (unsupported).
+    """
+    kind = str(options.get("kv_cache") or "fp")
+    if kind == "fp" or machine.lower() not in X86_64:
+        return
+    msg = (
+        f"MNN 3.6.1 computes wrongly on x86-64 with kv_cache: {kind} (token by token, SmolLM2's "
+        "perplexity is in the thousands); leave kv_cache at fp, or run it on ARM"
+    )
+    raise RunnerFailure(msg, reason="unsupported")
 
 
 def from_mnn(dumped: str, *, threads: int, context: int) -> Settings:

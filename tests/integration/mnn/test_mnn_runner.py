@@ -152,12 +152,12 @@ def test_scores_that_cannot_be_are_refused(loaded: Any, ids: list[int], start: i
 def test_options_reach_the_engine(tiny: Any, open_model: Callable[..., Any]) -> None:
     """What is told as effective is what MNN has been given, by its own account."""
     options = {"memory": "normal", "dynamic_option": 2, "precision": "high", "threads": 2}
-    with open_model(tiny.artifact, kv_cache="key_int8", flash_attention=False, **options) as each:
+    with open_model(tiny.artifact, flash_attention=False, **options) as each:
         effective = each.model.effective_options
         assert each.generate(PROMPT, 2).token_ids
     assert effective.items() >= options.items()
-    assert effective["attention_mode"] == 1
-    assert effective["kv_cache"] == "key_int8"
+    assert effective["attention_mode"] == 0
+    assert effective["kv_cache"] == "fp"
     assert effective["flash_attention"] is False
 
 

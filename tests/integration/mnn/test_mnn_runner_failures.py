@@ -214,18 +214,6 @@ def test_a_back_end_that_is_not_there_is_refused(tiny: Any, open_model: Callable
         pass
 
 
-def test_a_cache_that_mnn_would_not_make_is_refused(
-    tiny: Any, open_model: Callable[..., Any]
-) -> None:
-    """Without fused attention MNN rounds the keys and not the values."""
-    with (
-        pytest.raises(RunnerRefusedError, match="with flash_attention only") as caught,
-        open_model(tiny.artifact, kv_cache="int8", flash_attention=False),
-    ):
-        pass
-    assert caught.value.reason == "unsupported"
-
-
 class ScriptedLlm:
     """MNN's object as far as the engine uses it: each pass likes the next token of a script."""
 

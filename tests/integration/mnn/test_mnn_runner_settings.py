@@ -6,7 +6,14 @@ import json
 
 import pytest
 
-from edgebench.runners.mnn_settings import attention_mode, built_backends, from_mnn, to_mnn
+from edgebench.runners.base import RunnerFailure
+from edgebench.runners.mnn_settings import (
+    attention_mode,
+    built_backends,
+    check_cache,
+    from_mnn,
+    to_mnn,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,3 +65,19 @@ def test_a_folder_cannot_undo_what_a_benchmark_needs() -> None:
 def test_a_library_that_does_not_tell_its_back_ends_is_noticed() -> None:
     """None is not the same as none: the runner then refuses what it can't be sure of."""
     assert built_backends("/no/such/library.so") is None
+
+
+def test_a_cache_that_mnn_would_not_make_is_refused() -> None:
+    """Without fused attention MNN rounds the keys and not the values."""
+    with pytest.raises(RunnerFailure, match="with flash_attention only") as caught:
+        attention_mode({"kv_cache": "int8", "flash_attention": False})
+    assert caught.value.reason == "unsupported"
+
+
+def test_a_cache_that_is_computed_wrongly_is_refused() -> None:
+    """Where it is known to be: on x86-64, not on ARM, and never without quantisation."""
+    with pytest.raises(RunnerFailure, match=r"computes wrongly on x86-64.*tq4.*leave kv_cache"):
+        check_cache({"kv_cache": "tq4"}, "x86_64")
+    check_cache({"kv_cache": "tq4"}, "aarch64")
+    check_cache({"kv_cache": "fp"}, "x86_64")
+    check_cache({}, "AMD64")
