@@ -12,6 +12,7 @@ from edgebench.harness.results.model import Cell, Summary
 from edgebench.harness.results.run import Run, read_run
 from edgebench.harness.results.summary import summarize
 from edgebench.reports.failures import FailureView, failure_views
+from edgebench.reports.sameness import SameView, sameness_view
 from edgebench.reports.series import Place, Series, SeriesCollector
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ class ReportData:
     def workload_names(self) -> tuple[str, ...]:
         """The workloads, in the order of the run."""
         return tuple(each.name for each in self.record.workloads)
+
+    @cached_property
+    def sameness(self) -> SameView | None:
+        """The variants against the reference; None where the run did not verify them."""
+        return sameness_view(self.record.variants, self.record.reference)
 
     def cell(self, workload: str, variant: str) -> Cell:
         """The cell of a variant on a workload."""

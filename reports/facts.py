@@ -8,8 +8,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from edgebench.reports.format import duration, quantity
+from edgebench.reports.sameness import VERDICTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from edgebench.harness.results.model import Artifact, MachineRecord
     from edgebench.reports.data import ReportData
 
@@ -46,6 +49,7 @@ def banners(data: ReportData) -> tuple[Banner, ...]:
                 "It makes up its tokens and times, for tests of edgebench itself.",
             )
         )
+    found.extend(_not_the_same(data))
     if record.quick:
         found.append(
             Banner(
@@ -74,6 +78,15 @@ def banners(data: ReportData) -> tuple[Banner, ...]:
             )
         )
     return tuple(found)
+
+
+def _not_the_same(data: ReportData) -> Iterator[Banner]:
+    """Figures of another model are no comparison, however well they were measured."""
+    view = data.sameness
+    for row in view.bad if view else ():
+        differs = row.verdict == VERDICTS["differs"]
+        what = "does not compute the same model" if differs else "could not be verified"
+        yield Banner(f"{row.variant} {what}.", " ".join(row.why))
 
 
 def _unfinished(data: ReportData) -> Banner:

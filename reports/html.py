@@ -53,6 +53,7 @@ def render_page(data: ReportData) -> str:
         measured=sum(cell.n for cell in data.cells.values()),
         answers=answers(data),
         tables=comparison_rows(data),
+        same=data.sameness,
         pictures=_pictures(data),
         gap_plots=_gap_plots(data),
         memory_workload=_largest_workload(data),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.results.run import Run
     from edgebench.reports.data import ReportData
+    from edgebench.reports.sameness import SameView
     from edgebench.reports.sentences import Sentence
     from edgebench.reports.table import Column, ComparisonTable, Value
 
@@ -34,6 +35,7 @@ def render_text(data: ReportData) -> str:
         *_head(data),
         *_short(data),
         *_comparison(data),
+        *_sameness(data),
         *_failures(data),
         *_sweeps(data),
         *_options(data),
@@ -74,7 +76,7 @@ def _comparison(data: ReportData) -> Iterator[str]:
     )
     for table in comparison_rows(data):
         yield f"### {markdown(table.workload)}"
-        yield _comparison_table(table)
+        yield _comparison_table(table, data.sameness)
         if table.sources:
             yield table.sources
         if table.footnotes:
@@ -85,7 +87,7 @@ def _comparison(data: ReportData) -> Iterator[str]:
             yield _bullets(f"{name}: {markdown(meaning)}." for name, meaning in table.remarks)
 
 
-def _comparison_table(table: ComparisonTable) -> str:
+def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:
     head = ["variant", *(_heading(column) for column in table.columns), "n", "remarks"]
     rows = [
         [
@@ -96,6 +98,10 @@ def _comparison_table(table: ComparisonTable) -> str:
         ]
         for row in table.rows
     ]
+    if same is not None:
+        head.append("same model?")
+        for cells, row in zip(rows, table.rows, strict=True):
+            cells.append(markdown(same.short[row.variant]))
     return _table(head, rows, numbers=range(1, len(table.columns) + 2))
 
 
@@ -108,6 +114,40 @@ def _value(value: Value) -> str:
     parts = [text, markdown(value.interval) if value.interval else "", value.source]
     note = f" ({value.footnote})" if value.footnote else ""
     return " ".join(part for part in parts if part) + note
+
+
+def _sameness(data: ReportData) -> Iterator[str]:
+    view = data.sameness
+    if view is None:
+        return
+    yield "## Same model?"
+    yield f"**{markdown(view.judgement)}** {markdown(view.reference)}".rstrip()
+    head = ["variant", "same model?", "on", "tokenizer", "greedy tokens in common", "top-1"]
+    head += ["KL, nat", "KL p99, nat", "largest log-likelihood difference, nat"]
+    rows = [
+        [
+            markdown_code(row.variant),
+            f"**{markdown(row.verdict)}**" if row.bad else markdown(row.verdict),
+            markdown(prompt.workload),
+            prompt.tokenizer,
+            prompt.greedy,
+            prompt.top1,
+            prompt.kl,
+            prompt.kl_p99,
+            prompt.difference,
+        ]
+        for row in view.rows
+        for prompt in row.prompts
+    ]
+    if rows:
+        yield _table(head, rows, numbers=range(4, 9))
+    lines = [
+        *(f"{markdown_code(row.variant)}: {markdown(why)}" for row in view.rows for why in row.why),
+        *(f"{markdown(who)}: {markdown(remark)}" for who, remark in view.remarks),
+        *(markdown(note) for note in view.notes),
+    ]
+    if lines:
+        yield _bullets(lines)
 
 
 def _failures(data: ReportData) -> Iterator[str]:

@@ -13,6 +13,7 @@ from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from edgebench.reports.data import ReportData
+    from edgebench.reports.sameness import SameView
     from edgebench.reports.table import Column, ComparisonTable, Row, Value
 
 KEYS = ("decode_rate", "ttft_s", "prefill_rate", "peak_rss_bytes")
@@ -37,6 +38,44 @@ def comparison_table(data: ReportData) -> Table:
         table.caption = "* the best, and what this run can't tell apart from it"
         table.caption_justify = "left"
     return table
+
+
+def sameness_table(view: SameView) -> Table:
+    """Every variant against the reference, readable at 80 columns; what needs words is left out."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("same model?", overflow="fold", ratio=1, min_width=12)
+    for name in ("ids", "greedy", "top-1", "KL", "KL p99", "max Δ"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in view.rows:
+        verdict = Text(row.verdict, style="red" if row.bad else "")
+        if row.verdict == "agrees":
+            verdict.stylize("green")
+        table.add_row(Text.assemble(one_line(row.variant), "\n  ", verdict))
+        for prompt in row.prompts:
+            table.add_row(
+                Text(f"  {one_line(prompt.workload)}", style="dim"),
+                prompt.tokenizer,
+                prompt.greedy.replace(" of ", "/"),
+                prompt.top1,
+                prompt.kl,
+                prompt.kl_p99,
+                prompt.difference,
+            )
+        table.add_section()
+    return table
+
+
+def sameness_text(view: SameView) -> Text:
+    """What the table has no room for: why, where texts part, and the judgement, a line each."""
+    text = Text()
+    for row in view.rows:
+        for why in row.why:
+            text.append(f"{one_line(row.variant)}: {why}\n", style="red" if row.bad else "")
+    for who, remark in view.remarks:
+        text.append(f"{one_line(who)}: {remark}\n")
+    for note in filter(None, (view.reference, *view.notes)):
+        text.append(f"{note}\n", style="dim")
+    return text.append(view.judgement, style="red" if view.bad else "bold")
 
 
 def _add(table: Table, comparison: ComparisonTable) -> None:

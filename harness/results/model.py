@@ -17,6 +17,7 @@ SCHEMA_VERSION = 1
 Scalar = bool | int | float | str | None
 Source = Literal["observed", "engine", "derived", "estimated"]
 Phase = Literal["warmup", "measured"]
+Verdict = Literal["agrees", "differs", "not_judged", "failed"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -162,6 +163,81 @@ class Artifact(Record):
     )
 
 
+class Parting(Record):
+    """Where a variant's greedy text leaves the reference's."""
+
+    token: int = Field(description="Of the generated tokens, the first of which is 0.")
+    reference_id: int
+    reference_text: str
+    variant_id: int
+    variant_text: str
+    margin: float = Field(
+        description="By how much the reference's logit of its own token is above that of the "
+        "variant's; near 0 both were as likely."
+    )
+
+
+class PromptSameness(Record):
+    """One variant on one workload's prompt."""
+
+    workload: str
+    prompt_tokens: int = Field(description="How many of the prompt's tokens were compared.")
+    tokenizer: Literal["equal", "differs", "not_compared"] = Field(
+        description="Whether the framework's own tokenizer makes the reference's ids of the text."
+    )
+    tokenizer_note: str = Field(default="", description="Where they differ, or why not compared.")
+    generated_tokens: int = Field(description="How many tokens were generated, greedily.")
+    common_tokens: int = Field(
+        description="How many of them, from the first on, the reference makes too."
+    )
+    parting: Parting | None = Field(default=None, description="Null where all are in common.")
+    metrics: dict[str, Measured] = Field(
+        default={},
+        description="Over the prompt's positions: top1_agreement, kl_divergence, "
+        "kl_divergence_p99, log_likelihood_difference, log_likelihood_difference_max.",
+    )
+
+
+class Sameness(Record):
+    """One variant against the reference."""
+
+    verdict: Verdict = Field(
+        description="agrees or differs, of a variant in high precision; not_judged: its figures "
+        "are shown; failed: it could not be compared."
+    )
+    not_judged_because: str | None = Field(
+        default=None, description="What is not exact about the variant, such as int4 weights."
+    )
+    findings: list[str] = Field(default=[], description="Why it differs, a sentence each.")
+    metrics: dict[str, Measured] = Field(
+        default={}, description="As those of the prompts, over all positions of all prompts."
+    )
+    prompts: list[PromptSameness] = []
+    failure: Failure | None = None
+
+
+class ReferenceRecord(Record):
+    """What the variants were compared with: the source's weights, run in float32 by numpy."""
+
+    name: str = Field(description="The source's file or folder.")
+    sha256: Sha256
+    lossy_types: list[str] = Field(
+        default=[],
+        description="Quantised types that the source keeps weights in; the reference runs what "
+        "they stand for.",
+    )
+    parameters: int
+    prompt_positions: int = Field(description="Over all prompts; each was rated once.")
+    candidates: int = Field(description="Tokens whose likelihood was compared, at all of them.")
+    covered: float | None = Field(
+        default=None, description="The mean share of the probability that they hold."
+    )
+    duration_s: float
+    limits: dict[str, float] = Field(
+        default={}, description="Within which a variant in high precision agrees."
+    )
+
+
 class VariantRecord(Record):
     """One column of the comparison: a framework, a quantisation, its options."""
 
@@ -175,6 +251,9 @@ class VariantRecord(Record):
     artifact: Artifact | None = None
     context_tokens: int | None = None
     effective_options: dict[str, Scalar] = {}
+    sameness: Sameness | None = Field(
+        default=None, description="How it compares with the reference; null where not verified."
+    )
 
 
 class WorkloadRecord(Record):
@@ -264,6 +343,9 @@ class RunRecord(Record):
     machine: MachineRecord
     runners: dict[str, dict[str, object]] = Field(
         default={}, description="Each runner's own description."
+    )
+    reference: ReferenceRecord | None = Field(
+        default=None, description="What the variants were compared with; null where they were not."
     )
     variants: list[VariantRecord]
     workloads: list[WorkloadRecord]

@@ -78,7 +78,7 @@ def test_a_missing_model_exits_4_and_says_where_it_was_looked_for(
         (["run"], "name a SCENARIO"),
         (["run", "no-such-scenario"], "smollm2-135m"),
         (["run", "smollm2-135m", "--workloads", "chta"], "It has: chat, pp512-tg128."),
-        (["run", "smollm2-135m", "--runners", "mnn"], "It has: llama.cpp."),
+        (["run", "smollm2-135m", "--runners", "ncnn"], "It has: llama.cpp, mnn."),
         (["run", "smollm2-135m", "--repetitions", "0"], "--repetitions"),
         (["run", "smollm2-135m", "--time-budget", "-1"], "--time-budget"),
         (["run", "smollm2-135m", "--frob"], "--frob"),
@@ -190,7 +190,7 @@ def test_doctor_examines_this_machine() -> None:
 def test_every_command_has_help() -> None:
     """The list of commands and each command's help can be shown, with the exit statuses."""
     shown = edgebench("--help").stdout
-    for name in ("run", "validate", "report", "runners", "doctor", "models", "schema"):
+    for name in ("run", "validate", "verify", "report", "runners", "doctor", "models", "schema"):
         assert name in shown
         done = edgebench(name, "--help")
         assert done.returncode == 0

@@ -38,7 +38,8 @@ def test_validate_says_what_would_run() -> None:
         "512 tokens, natural",
         "5 to 20, until the median is known to ±2 %",
         "600 s in all, 120 s a load or generation",
-        "valid: 2 variants on 2 workloads, 4 cells",
+        "every variant against the reference",
+        "valid: 4 variants on 2 workloads, 8 cells",
     ):
         assert expected in result.output
     assert max(map(len, result.output.splitlines())) <= 80

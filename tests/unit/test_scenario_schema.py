@@ -81,6 +81,8 @@ def test_every_field_is_described() -> None:
         (lambda tree: tree["variants"][0].update(quantization=["source", "F16"]), True),
         (lambda tree: tree["variants"][0].update(flash_attention="on", mmap=False), True),
         (lambda tree: tree.pop("measure"), True),
+        (lambda tree: tree.update(verify=True), True),
+        (lambda tree: tree.update(verify="yes"), False),
         (lambda tree: tree["variants"][0].update(options={"threads": 1}), False),
         (lambda tree: tree["variants"][0].update(threads=None), False),
         (lambda tree: tree["variants"][0].update(threads=[]), False),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "run": "Run a scenario and write its report.",
     "validate": "Check a scenario and show what it would run.",
+    "verify": "Compare every variant with the reference: is it the same model?",
     "report": "Write the reports of finished runs again.",
     "runners": "List the frameworks: installed or not, version, abilities.",
     "doctor": "Look for what will spoil a measurement on this machine.",
@@ -28,8 +29,8 @@ COMMANDS: Mapping[str, str] = {
 
 EPILOG = """\
 Exit status: 0 done; 2 the scenario or the command line is wrong; 3 finished, but some cells
-failed (each is a row with its reason); 4 nothing could be run; 130 interrupted (what was finished
-is kept, and --resume goes on).
+failed (each is a row with its reason) or a variant is not the same model; 4 nothing could be run;
+130 interrupted (what was finished is kept, and --resume goes on).
 """
 
 

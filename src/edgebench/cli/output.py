@@ -12,7 +12,7 @@ from edgebench.harness.errors import ExitStatus
 from edgebench.harness.execute import cells_worked
 from edgebench.harness.results.summary import summarize
 from edgebench.reports.data import build_report_data
-from edgebench.reports.terminal import comparison_table
+from edgebench.reports.terminal import comparison_table, sameness_table, sameness_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,18 +25,30 @@ if TYPE_CHECKING:
 def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
     """Print the comparison and the paths; return the exit status that the cells call for."""
     cells = summarize(run.record, run.trials)
+    data = build_report_data(run)
+    same = data.sameness
     status = _status(cells)
+    if status == ExitStatus.DONE and same is not None and same.bad:
+        status = ExitStatus.SOME_CELLS_FAILED
     if as_json:
         shown = {
             "run_dir": str(run.path),
             "report": {"markdown": str(markdown), "html": str(html)},
             "exit_status": int(status),
             "cells": [cell.model_dump(mode="json") for cell in cells],
+            "sameness": {
+                each.id: each.sameness.model_dump(mode="json")
+                for each in run.record.variants
+                if each.sameness is not None
+            },
         }
         click.echo(json.dumps(shown, indent=2))
         return status
     if status != ExitStatus.NOTHING_RAN:
-        Console().print(comparison_table(build_report_data(run)))
+        Console().print(comparison_table(data))
+    if same is not None:
+        Console().print(sameness_table(same))
+        Console(highlight=False).print(sameness_text(same))
     for cell in cells:
         if cell.failure is not None:
             click.echo(f"{cell.variant} · {cell.workload}: {cell.status}", err=True)

@@ -33,7 +33,8 @@ command line is wrong; 3 finished, but some cells failed; 4 nothing could be run
 """
 
 
-def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """The parts of a list that is separated by commas."""
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
 
 
@@ -46,8 +47,8 @@ def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[st
     show_default=True,
     help="Folder for results.",
 )
-@click.option("--runners", callback=_names, metavar="A,B", help="Only these frameworks.")
-@click.option("--workloads", callback=_names, metavar="A,B", help="Only these workloads.")
+@click.option("--runners", callback=names, metavar="A,B", help="Only these frameworks.")
+@click.option("--workloads", callback=names, metavar="A,B", help="Only these workloads.")
 @click.option(
     "--repetitions", type=click.IntRange(min=1), help="Exactly so many, in place of the scenario's."
 )

