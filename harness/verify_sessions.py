@@ -75,7 +75,8 @@ class VariantSessions:
 
     def generate(self, item: PreparedVariant, prompts: Sequence[Asked]) -> Generated | Failure:
         """Make each prompt's greedy tokens, and ask the tokenizer where that can be."""
-        can_tokenize = item.description is not None and item.description.capabilities.tokenizer
+        can = item.description.capabilities if item.description is not None else None
+        can_tokenize = can is not None and (can.tokenizer or can.tokenizes)
 
         def work(session: Session) -> Generated:
             model = self._load(session, item, prompts)

@@ -63,6 +63,8 @@ class Capabilities:
 
     Attributes:
         tokenizer: a runner that is a `Tokenizer` can load a vocabulary and nothing else.
+        tokenizes: a runner's `tokenize` gives its framework's own ids of a text, to be compared,
+            once the model is loaded; prompts are not made with it.
         scoring: the runner is a `Scorer`.
         top_k_logits: its scores name the likeliest token and rate candidates.
     """
@@ -73,6 +75,7 @@ class Capabilities:
     ignores_end_of_text: bool
     threads: bool
     tokenizer: bool = False
+    tokenizes: bool = False
     chat_template: bool = False
     scoring: bool = False
     top_k_logits: bool = False

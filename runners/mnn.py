@@ -32,7 +32,6 @@ from edgebench.runners.mnn_engine import Engine
 from edgebench.runners.mnn_score import score
 from edgebench.runners.mnn_settings import (
     FALLBACK,
-    KV_CACHE,
     MOST_THREADS,
     OPTIONS,
     PRECISIONS,
@@ -40,6 +39,7 @@ from edgebench.runners.mnn_settings import (
     check_cache,
     from_mnn,
     to_mnn,
+    usable_caches,
 )
 
 if TYPE_CHECKING:
@@ -80,10 +80,11 @@ class MnnRunner:
                 token_timestamps=True,
                 ignores_end_of_text=True,
                 threads=True,
+                tokenizes=True,
                 chat_template=True,
                 scoring=True,
                 top_k_logits=True,
-                kv_cache_types=KV_CACHE,
+                kv_cache_types=usable_caches(platform.machine()),
                 gpu_backends=gpus or (),
             ),
             build={
@@ -151,6 +152,10 @@ class MnnRunner:
             finish_reason="length",
             engine=self._engine_figures(engine, request, made),
         )
+
+    def tokenize(self, text: str) -> list[int]:
+        """The ids of `text` by MNN's own tokenizer."""
+        return self.engine.encode(text)
 
     def score(self, request: ScoreRequest) -> Scores:
         """Log-likelihoods of ``ids[start:]`` from the logits of the positions before them."""

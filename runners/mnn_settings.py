@@ -141,6 +141,11 @@ def attention_mode(options: Mapping[str, Scalar]) -> int:
     return KV_CACHE.index(kind) + (FLASH if flash else 0)
 
 
+def usable_caches(machine: str) -> tuple[str, ...]:
+    """The kinds of cache that MNN computes rightly on a kind of processor, as far as known."""
+    return KV_CACHE[:1] if machine.lower() in X86_64 else KV_CACHE
+
+
 def check_cache(options: Mapping[str, Scalar], machine: str) -> None:
     """Refuse what MNN computes wrongly: the speed of wrong text is no finding.
 
@@ -152,7 +157,7 @@ def check_cache(options: Mapping[str, Scalar], machine: str) -> None:
         RunnerFailure: a quantised cache on x86-64 (unsupported).
     """
     kind = str(options.get("kv_cache") or "fp")
-    if kind == "fp" or machine.lower() not in X86_64:
+    if kind in usable_caches(machine):
         return
     msg = (
         f"MNN 3.6.1 computes wrongly on x86-64 with kv_cache: {kind} (token by token, SmolLM2's "

@@ -117,9 +117,10 @@ class Worker:
         return to_wire(self._runner.generate(GenerateRequest(**params)))
 
     def _tokenize(self, params: dict[str, Any]) -> object:
-        if not isinstance(self._runner, Tokenizer):
+        tokenize = getattr(self._runner, "tokenize", None)
+        if tokenize is None:
             raise _lacks(TOKENIZING)
-        return {"ids": self._runner.tokenize(params["text"])}
+        return {"ids": tokenize(params["text"])}
 
     def _detokenize(self, params: dict[str, Any]) -> object:
         if not isinstance(self._runner, Tokenizer):

@@ -52,9 +52,11 @@ def test_validate_prints_json() -> None:
     assert [variant["id"] for variant in printed["variants"]] == [
         "llama.cpp source threads=2",
         "llama.cpp source threads=4",
+        "mnn int4 block_size=32 output_quantization=int8 threads=2",
+        "mnn int4 block_size=32 output_quantization=int8 threads=4",
     ]
     assert printed["variants"][0]["sweep"] == "llama.cpp source"
-    assert printed["cells"] == 4
+    assert printed["cells"] == 8
     assert printed["scenario"]["measure"]["seed"] == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 from edgebench.harness.errors import ScenarioError
 from edgebench.harness.scenario.find import builtin_scenarios, find_scenario
 from edgebench.harness.scenario.loader import load_scenario
-from edgebench.runners.llama_cpp import LlamaCppRunner
+from edgebench.runners.registry import runner_classes
 
 
 @pytest.fixture
@@ -23,7 +23,8 @@ def test_the_shipped_scenarios_are_known_and_right() -> None:
     """Every scenario that is shipped loads, with all its options known to the runner."""
     assert builtin_scenarios() == ["llama2-7b", "smollm2-135m"]
     for name in builtin_scenarios():
-        scenario = load_scenario(find_scenario(name), runners={"llama.cpp": LlamaCppRunner})
+        scenario = load_scenario(find_scenario(name), runners=runner_classes())
+        assert {variant.runner for variant in scenario.variants} == {"llama.cpp", "mnn"}
         assert scenario.name == name
         assert {workload.name for workload in scenario.workloads} == {"chat", "pp512-tg128"}
 

@@ -27,6 +27,7 @@ ABILITIES = {
     "ignores_end_of_text": "exact lengths",
     "threads": "threads",
     "tokenizer": "tokenizer",
+    "tokenizes": "ids of a text",
     "chat_template": "chat template",
     "scoring": "log-likelihoods",
     "top_k_logits": "top-k logits",

@@ -1,0 +1,59 @@
+"""The shipped scenario, as its user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edgebench.harness.results.run import read_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.llama_cpp, pytest.mark.mnn]
+
+
+def test_both_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
+    """`edgebench run smollm2-135m --quick`: every cell measured, one table, sameness shown."""
+    done = subprocess.run(
+        [sys.executable, "-m", "edgebench", "run", "smollm2-135m", "--quick", "--json",
+         "--out", str(tmp_path)],
+        capture_output=True, text=True, check=False, env=os.environ,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    run = read_run(json.loads(done.stdout)["run_dir"])
+    assert [cell.status for cell in run.record.cells] == ["ok"] * len(run.record.cells)
+    variants = {variant.id: variant for variant in run.record.variants}
+    assert {variant.engine for variant in variants.values()} == {"llama.cpp", "MNN"}
+    assert len(run.record.cells) == 2 * len(variants)
+    for variant in variants.values():
+        assert variant.artifact is not None
+        assert variant.artifact.parameters == 134_515_008
+        assert variant.sameness is not None
+        assert variant.sameness.verdict in {"agrees", "not_judged"}
+    prompts = {(load.workload, load.tokens.prompt_tokens) for load in run.trials if load.tokens}
+    assert len(prompts) == 2  # one length a workload, whatever the framework
+    for trial in run.trials:
+        if trial.tokens is None:
+            continue
+        assert trial.tokens.finish_reason == "length"
+        # Weights are counted, mapped or not: memory is more than most of the file.
+        peak = trial.metrics["peak_rss_bytes"].value
+        artifact = variants[trial.variant].artifact
+        assert peak is not None
+        assert artifact is not None
+        assert peak > 0.8 * artifact.bytes
+        if variants[trial.variant].runner == "llama.cpp":
+            assert variants[trial.variant].effective_options["load_mode"] == "mmap"
+            mapped = trial.metrics["peak_file_bytes"].value
+            assert mapped is not None
+            assert peak > mapped > 0.8 * artifact.bytes
+    frame = run.to_frame()
+    rates = frame[(frame.metric == "decode_rate") & (frame.phase == "measured")]
+    assert len(rates) == 2 * len(run.record.cells)
+    assert (rates.value > 0).all()
