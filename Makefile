@@ -26,6 +26,8 @@ bench: $(VENV)/.developed
 	$(BIN)/python benchmarks/collectors_cost.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/fidelity.py
+	$(BIN)/python benchmarks/mnn_fidelity.py
+	$(BIN)/python benchmarks/mnn_conversion.py
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -149,7 +149,8 @@ class GenerateRequest:
     Attributes:
         prompt_ids: the prompt as token ids; all frameworks get the same.
         prompt_text: a text that tokenizes to exactly `prompt_ids`, or None. Where it is given,
-            tokenizing it belongs to the measured time, and ids that differ are a failure.
+            tokenizing it belongs to the measured time. Ids that differ are a failure, unless the
+            framework takes ids: then they are handed over, and `Generation.tokenized_ns` is None.
         depth_ids: tokens already in the cache when the clock starts.
     """
 

@@ -47,6 +47,14 @@ def exact_type(model: CanonicalModel) -> Exact:
     return "F32"
 
 
+def file_bytes(model: CanonicalModel, kind: Exact) -> int:
+    """About how large the file will be: its weights, that is."""
+    return sum(
+        _Rows(tensor, kind if len(tensor.shape) > 1 else "F32", 0).nbytes
+        for tensor in model.weights.values()
+    )
+
+
 def write_gguf(model: CanonicalModel, target: str, kind: Exact) -> None:
     """Write `model` to the file `target`; matrices as `kind`, vectors as F32.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,15 +56,23 @@ def convert(lib: Any, log: LlamaLog, version: str, request: ConvertRequest) -> d
     if not Path(request.source).is_dir():
         return _quantize(lib, log, version, request)
     model = _open(request.source)
-    from edgebench.runners.gguf_write import exact_type, write_gguf  # noqa: PLC0415 - as needed
+    # Late: a conversion from a folder is all that needs it.
+    from edgebench.runners.gguf_write import exact_type, file_bytes, write_gguf  # noqa: PLC0415
 
     writer = "edgebench's GGUF writer"
     if request.quantization in EXACT:
         write_gguf(model, request.target, cast("Exact", request.quantization))
         return {"tool": writer}
-    between = Path(f"{request.target}.exact")
+    between, kind = Path(f"{request.target}.exact"), exact_type(model)
+    needed, free = file_bytes(model, kind), shutil.disk_usage(between.parent).free
+    if free < needed:
+        msg = (
+            f"not enough disk space: between the folder and {request.quantization} stands a file "
+            f"in {kind} of {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free"
+        )
+        raise RunnerFailure(msg, reason="framework")
     try:
-        write_gguf(model, str(between), exact_type(model))
+        write_gguf(model, str(between), kind)
         step = ConvertRequest(str(between), request.quantization, request.target)
         made = _quantize(lib, log, version, step)
     finally:

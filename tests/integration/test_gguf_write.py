@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +101,20 @@ def test_the_runner_makes_its_file_of_a_folder(quantization: str, tmp_path: Path
     assert wrong.max() < (1e-4 if quantization == "F32" else 0.5)
     assert len(runner.generate(GenerateRequest(ids, 3)).token_ids) == 3
     runner.close()
+
+
+def test_a_disk_too_small_for_the_file_between_is_noticed_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Says how much is needed and free; nothing is written."""
+    tiny_folder(tmp_path / "model", "llama")
+    (tmp_path / "made").mkdir()
+    full = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    request = ConvertRequest(str(tmp_path / "model"), "Q8_0", str(tmp_path / "made" / "out.gguf"))
+    with pytest.raises(RunnerFailure, match=r"not enough disk space.*F32.*free"):
+        LlamaCppRunner().convert(request)
+    assert not list((tmp_path / "made").iterdir())
 
 
 def test_frequencies_that_the_file_cannot_hold_are_refused(tmp_path: Path) -> None:

@@ -34,10 +34,11 @@ def test_validate_says_what_would_run() -> None:
         "Apache-2.0",
         "llama.cpp source threads=2",
         "llama.cpp Q8_0 threads=2",
+        "mnn int4",
         "pp512-tg128",
         "512 tokens, natural",
         "5 to 20, until the median is known to ±2 %",
-        "600 s in all, 120 s a load or generation",
+        "300 s in all, 120 s a load or generation",
         "every variant against the reference",
         "valid: 4 variants on 2 workloads, 8 cells",
     ):

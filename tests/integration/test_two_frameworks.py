@@ -1,0 +1,102 @@
+"""One model through two real frameworks in one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tiny_models import tiny_folder
+
+from edgebench.harness.results.run import read_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.llama_cpp, pytest.mark.mnn, pytest.mark.transformers]
+
+SCENARIO = """\
+schema_version: 1
+name: both
+model: {name: tiny, source: 'path:tiny'}
+verify: true
+variants:
+  - {runner: llama.cpp, quantization: F32, threads: 1}
+  - {runner: mnn, quantization: fp32, threads: 1}
+  - {runner: mnn, quantization: int8, block_size: 40, threads: 1}
+workloads:
+  - {name: told, prompt: 'It was the best of times 1789', generate_tokens: 12}
+measure: {warmup: {min: 1, max: 1}, repetitions: {min: 3, max: 3}, timeout_s: 60}
+"""
+
+
+def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "edgebench", *arguments],
+        capture_output=True, text=True, check=False, cwd=folder,
+        env={**os.environ, "EDGEBENCH_CACHE": str(folder / "cache")},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """The folder of a run whose third variant can't be made, and what the run printed."""
+    folder = tmp_path_factory.mktemp("both")
+    tiny_folder(folder / "tiny", "llama")
+    (folder / "both.yaml").write_text(SCENARIO, encoding="utf-8")
+    ran = command("run", "both.yaml", "--json", folder=folder)
+    assert ran.returncode == 3, ran.stderr
+    return folder, json.loads(ran.stdout)
+
+
+def test_a_failed_cell_stands_beside_good_ones(done: tuple[Path, Any]) -> None:
+    """Blocks of 40 divide neither 64 nor 96: that variant fails by name, the rest is measured."""
+    folder, printed = done
+    cells = {cell["variant"]: cell for cell in printed["cells"]}
+    assert [cell["status"] for cell in cells.values()] == ["ok", "ok", "failed"]
+    (failed,) = (cell for cell in cells.values() if cell["status"] == "failed")
+    assert "block_size" in failed["failure"]["message"]
+    assert "these fit: 16, 32" in failed["failure"]["message"]
+    report = (folder / printed["report"]["markdown"]).read_text(encoding="utf-8")
+    assert failed["failure"]["message"].split(";")[0] in " ".join(report.split())
+
+
+def test_both_frameworks_are_shown_to_run_the_same_model(done: tuple[Path, Any]) -> None:
+    """A Hugging Face folder reaches both; they agree with the reference, and in their text."""
+    folder, printed = done
+    run = read_run(folder / printed["run_dir"])
+    assert run.record.reference is not None
+    verdicts = [variant.sameness and variant.sameness.verdict for variant in run.record.variants]
+    assert verdicts == ["agrees", "agrees", "failed"]
+    texts = {tuple(trial.tokens.generated_ids) for trial in run.trials if trial.tokens}
+    assert len(texts) == 1
+    assert {trial.variant for trial in run.trials if trial.tokens} == {
+        variant.id for variant in run.record.variants[:2]
+    }
+
+
+def test_the_frameworks_take_turns(done: tuple[Path, Any]) -> None:
+    """Each block holds both, one process each."""
+    folder, printed = done
+    run = read_run(folder / printed["run_dir"])
+    loads = [(trial.block, trial.variant) for trial in run.trials if trial.kind == "load"]
+    good = [variant.id for variant in run.record.variants[:2]]
+    for block in {block for block, variant in loads if variant in good}:
+        assert sorted(variant for at, variant in loads if at == block and variant in good) == good
+
+
+def test_what_was_made_is_verified_alone(done: tuple[Path, Any]) -> None:
+    """`edgebench verify` says the same without measuring, as a table of 80 columns and in JSON."""
+    folder, _ = done
+    shown = command("verify", "both.yaml", folder=folder)
+    assert shown.returncode == 3  # one could not be made
+    assert "agrees" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    exact = command("verify", "both.yaml", "--runners", "llama.cpp", "--json", folder=folder)
+    assert exact.returncode == 0
+    (variant,) = json.loads(exact.stdout)["variants"]
+    assert variant["sameness"]["verdict"] == "agrees"
+    assert variant["sameness"]["metrics"]["top1_agreement"]["value"] == 1.0
