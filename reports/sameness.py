@@ -99,6 +99,21 @@ class SameView:
         return {row.variant: row.short for row in self.rows}
 
     @property
+    def by_workload(self) -> tuple[tuple[str, tuple[tuple[SameRow, SamePrompt | None], ...]], ...]:
+        """The rows of each workload's table; None beside a variant that was not compared on it."""
+        names = dict.fromkeys(prompt.workload for row in self.rows for prompt in row.prompts)
+        return tuple(
+            (
+                name,
+                tuple(
+                    (row, next((each for each in row.prompts if each.workload == name), None))
+                    for row in self.rows
+                ),
+            )
+            for name in names
+        )
+
+    @property
     def remarks(self) -> tuple[tuple[str, str], ...]:
         """What the prompts' notes say, each once, behind the variants and prompts it is about."""
         found: dict[str, dict[str, list[str]]] = {}
