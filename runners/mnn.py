@@ -37,6 +37,7 @@ from edgebench.runners.mnn_settings import (
     PRECISIONS,
     built_backends,
     check_cache,
+    check_first_pass,
     from_mnn,
     to_mnn,
     usable_caches,
@@ -61,6 +62,7 @@ class MnnRunner:
         self._console = Console()
         self._engine: Engine | None = None
         self._context_tokens = 0
+        self._options: Mapping[str, Scalar] = {}
         self._timers = "first"
         self._timed: set[int] = set()
         self._tokenizes: dict[int, bool] = {}
@@ -109,6 +111,7 @@ class MnnRunner:
         engine.vocabulary_size = model.vocabulary_size or engine.measure_vocabulary()
         self._engine = engine
         self._context_tokens = request.context_tokens
+        self._options = options
         self._timers = str(options.get("engine_timers") or "first")
         return self._facts(engine, model, options)
 
@@ -124,6 +127,7 @@ class MnnRunner:
         """Empty the cache, fill the depth, then measure prefill and each token."""
         engine = self.engine
         self._check_room(request)
+        check_first_pass(self._options, len(request.depth_ids or request.prompt_ids))
         prompt = [int(number) for number in request.prompt_ids]
         text = request.prompt_text if self._has_same_ids(request.prompt_text, prompt) else None
         engine.restart()
@@ -170,6 +174,8 @@ class MnnRunner:
                 f"{self._context_tokens} tokens; the first position is 1"
             )
             raise RunnerFailure(msg, reason="invalid")
+        # What is not scored is taken in one pass before, the rest in passes of many positions.
+        check_first_pass(self._options, request.start - 1 or count - 1)
         return score(engine, request)
 
     def convert(self, request: ConvertRequest) -> dict[str, str]:

@@ -143,7 +143,7 @@ def attention_mode(options: Mapping[str, Scalar]) -> int:
 
 def usable_caches(machine: str) -> tuple[str, ...]:
     """The kinds of cache that MNN computes rightly on a kind of processor, as far as known."""
-    return KV_CACHE[:1] if machine.lower() in X86_64 else KV_CACHE
+    return tuple(kind for kind in KV_CACHE if machine.lower() not in X86_64 or "tq" not in kind)
 
 
 def check_cache(options: Mapping[str, Scalar], machine: str) -> None:
@@ -154,14 +154,35 @@ def check_cache(options: Mapping[str, Scalar], machine: str) -> None:
         machine: the kind of processor, as ``platform.machine`` has it.
 
     Raises:
-        RunnerFailure: a quantised cache on x86-64 (unsupported).
+        RunnerFailure: a cache in 3 or 4 bits on x86-64 (unsupported).
     """
     kind = str(options.get("kv_cache") or "fp")
-    if kind in usable_caches(machine):
+    usable = usable_caches(machine)
+    if kind in usable:
         return
     msg = (
-        f"MNN 3.6.1 computes wrongly on x86-64 with kv_cache: {kind} (token by token, SmolLM2's "
-        "perplexity is in the thousands); leave kv_cache at fp, or run it on ARM"
+        f"MNN 3.6.1 computes wrongly on x86-64 with kv_cache: {kind} (SmolLM2's perplexity is in "
+        f"the thousands); choose {', '.join(usable)}, or run it on ARM"
+    )
+    raise RunnerFailure(msg, reason="unsupported")
+
+
+def check_first_pass(options: Mapping[str, Scalar], tokens: int) -> None:
+    """Refuse an int8 cache that begins with one token: MNN takes its scales from the first pass.
+
+    Args:
+        options: the variant's.
+        tokens: in the first pass over an empty cache.
+
+    Raises:
+        RunnerFailure: all that follows would be wrong (unsupported).
+    """
+    kind = str(options.get("kv_cache") or "fp")
+    if kind == "fp" or tokens > 1:
+        return
+    msg = (
+        f"MNN takes the scales of a cache with kv_cache: {kind} from the first pass, and after a "
+        "first pass of one token its text is wrong; make the prompt or the depth longer"
     )
     raise RunnerFailure(msg, reason="unsupported")
 

@@ -152,12 +152,12 @@ def test_scores_that_cannot_be_are_refused(loaded: Any, ids: list[int], start: i
 def test_options_reach_the_engine(tiny: Any, open_model: Callable[..., Any]) -> None:
     """What is told as effective is what MNN has been given, by its own account."""
     options = {"memory": "normal", "dynamic_option": 2, "precision": "high", "threads": 2}
-    with open_model(tiny.artifact, flash_attention=False, **options) as each:
+    with open_model(tiny.artifact, kv_cache="key_int8", flash_attention=False, **options) as each:
         effective = each.model.effective_options
         assert each.generate(PROMPT, 2).token_ids
     assert effective.items() >= options.items()
-    assert effective["attention_mode"] == 0
-    assert effective["kv_cache"] == "fp"
+    assert effective["attention_mode"] == 1
+    assert effective["kv_cache"] == "key_int8"
     assert effective["flash_attention"] is False
 
 
@@ -229,3 +229,24 @@ def test_a_real_model_makes_the_tokens_of_mnns_own_loop(
         assert each.model.effective_options["memory"] == "low"
         assert each.model.vocabulary_size == 49152
     assert set(made.engine) == {"prefill_s", "prefill_rate", "decode_rate"}
+
+
+@pytest.mark.parametrize("kind", ["key_int8", "int8"])
+def test_a_cache_in_int8_says_nearly_the_same(
+    kind: str, smollm2: Path, open_model: Callable[..., Any]
+) -> None:
+    """After a first pass of many tokens; one token gives no scales, and is refused."""
+    ids = [int(number) for number in range(1000, 1100)]
+    with open_model(smollm2, memory="normal") as exact:
+        wanted = exact.score(ids, 80).log_likelihoods
+    with open_model(smollm2, memory="normal", kv_cache=kind) as each:
+        found = each.score(ids, 80).log_likelihoods
+        assert each.model.effective_options["kv_cache"] == kind
+        with pytest.raises(RunnerRefusedError, match="from the first pass"):
+            each.generate(ids[:1], 4)
+        with pytest.raises(RunnerRefusedError, match="from the first pass"):
+            each.score(ids, 2)
+        assert len(each.generate(ids[:1], 4, depth_ids=ids[1:40]).token_ids) == 4
+    # They are rounded, which shows, and right, which shows as well: chance is 10.8 nat away.
+    off = [abs(one - other) for one, other in zip(wanted, found, strict=True)]
+    assert 0 < max(off) < 2

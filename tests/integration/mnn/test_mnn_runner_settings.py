@@ -11,8 +11,10 @@ from edgebench.runners.mnn_settings import (
     attention_mode,
     built_backends,
     check_cache,
+    check_first_pass,
     from_mnn,
     to_mnn,
+    usable_caches,
 )
 
 
@@ -76,8 +78,18 @@ def test_a_cache_that_mnn_would_not_make_is_refused() -> None:
 
 def test_a_cache_that_is_computed_wrongly_is_refused() -> None:
     """Where it is known to be: on x86-64, not on ARM, and never without quantisation."""
-    with pytest.raises(RunnerFailure, match=r"computes wrongly on x86-64.*tq4.*leave kv_cache"):
+    with pytest.raises(RunnerFailure, match=r"computes wrongly on x86-64.*tq4.*choose fp"):
         check_cache({"kv_cache": "tq4"}, "x86_64")
     check_cache({"kv_cache": "tq4"}, "aarch64")
-    check_cache({"kv_cache": "fp"}, "x86_64")
+    check_cache({"kv_cache": "int8"}, "x86_64")
     check_cache({}, "AMD64")
+    assert usable_caches("x86_64") == ("fp", "key_int8", "int8")
+
+
+def test_scales_of_one_token_are_refused() -> None:
+    """Where the cache is quantised: two tokens are enough for keys, and fp needs no scales."""
+    with pytest.raises(RunnerFailure, match=r"scales.*key_int8 from the first pass") as caught:
+        check_first_pass({"kv_cache": "key_int8"}, 1)
+    assert caught.value.reason == "unsupported"
+    check_first_pass({"kv_cache": "key_int8"}, 2)
+    check_first_pass({}, 1)
