@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -31,9 +31,11 @@ from edgebench.harness.results.model import (
 from edgebench.harness.results.summary import is_settled, summarize
 from edgebench.harness.results.writer import LOGS_FOLDER, RunWriter, cut_half_line
 from edgebench.harness.scenario.expand import expand
+from edgebench.harness.scenario.values import HIGH_PRECISION
 from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
 from edgebench.harness.tally import Tally
+from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,13 +104,15 @@ class _Execution:
         try:
             if ours:
                 self._writer.save(record)
-            prepared = self._prepare(variants)
-            record = prepared_record(record, prepared)
+            proofs = self._proofs(variants)
+            everything = self._prepare([*variants, *proofs])
+            prepared = replace(everything, variants=everything.variants[: len(variants)])
+            record = prepared_record(record, prepared, everything.variants[len(variants) :])
             if self._resumed is not None:
                 record = self._take_up(record, self._resumed)
                 ours = True
             if self._scenario.verify and record.reference is None:
-                record = self._verify(record, prepared)
+                record = self._verify(record, everything)
             self._writer.save(record)
             self._measure(record, prepared)
             return self._close(record, "finished")
@@ -132,6 +136,15 @@ class _Execution:
         prepared = preparation.run(self._scenario, variants, source)
         self._prepare_s = self._now() - self._begun
         return prepared
+
+    def _proofs(self, variants: Sequence[ExpandedVariant]) -> list[ExpandedVariant]:
+        """What is verified beside the scenario's variants, and not measured."""
+        if self._scenario.verify != HIGH_PRECISION:
+            return []
+        from edgebench.harness.verify import high_precision_variants  # noqa: PLC0415 - rare
+
+        made = {name: kind.QUANTIZATIONS for name, kind in runner_classes().items()}
+        return high_precision_variants(variants, made)
 
     def _take_up(self, record: RunRecord, resumed: Run) -> RunRecord:
         """Take over the trials of an earlier part, if it was the same run."""
@@ -162,6 +175,7 @@ class _Execution:
                     each.model_copy(update={"sameness": same.get(each.id)})
                     for each in record.variants
                 ],
+                "proofs": old.proofs if same else record.proofs,
             }
         )
 
@@ -173,7 +187,7 @@ class _Execution:
             self._settings.folder, self._observer, record.protocol.timeout_s
         )
         record = verified_record(record, verification.run(prepared))
-        for variant in record.variants:
+        for variant in [*record.variants, *record.proofs]:
             for finding in variant.sameness.findings if variant.sameness else ():
                 self._observer.note(f"{variant.id} is not the same model: {finding}")
         self._prepare_s = self._now() - self._begun

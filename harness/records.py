@@ -79,16 +79,7 @@ def first_record(
         scenario_sha256=hashlib.sha256(text).hexdigest(),
         protocol=_protocol(scenario.measure),
         machine=MachineRecord.model_validate(asdict(describe_machine())),
-        variants=[
-            VariantRecord(
-                id=variant.id,
-                runner=variant.runner,
-                quantization=variant.quantization,
-                options=dict(variant.options),
-                python=variant.python,
-            )
-            for variant in variants
-        ],
+        variants=[_first_variant(variant) for variant in variants],
         workloads=[
             WorkloadRecord(
                 name=workload.name,
@@ -101,8 +92,16 @@ def first_record(
     )
 
 
-def prepared_record(record: RunRecord, prepared: Prepared) -> RunRecord:
-    """The same with artifacts, engines and prompts."""
+def prepared_record(
+    record: RunRecord, prepared: Prepared, proofs: Sequence[PreparedVariant] = ()
+) -> RunRecord:
+    """The same with artifacts, engines and prompts.
+
+    Args:
+        record: what was known before.
+        prepared: the scenario's variants, all of them and in order, and the prompts.
+        proofs: further variants, which are verified and not measured.
+    """
     prompts = {prompt.workload: prompt for prompt in prepared.prompts}
     runners = {
         item.variant.runner: to_wire(item.description)
@@ -115,6 +114,10 @@ def prepared_record(record: RunRecord, prepared: Prepared) -> RunRecord:
             "variants": [
                 _with_artifact(variant, item, prepared.context_tokens)
                 for variant, item in zip(record.variants, prepared.variants, strict=True)
+            ],
+            "proofs": [
+                _with_artifact(_first_variant(item.variant), item, prepared.context_tokens)
+                for item in proofs
             ],
             "workloads": [
                 _with_prompt(workload, prompts.get(workload.name)) for workload in record.workloads
@@ -151,6 +154,16 @@ def _protocol(measure: Measure) -> ProtocolRecord:
         time_budget_s=measure.time_budget_s,
         timeout_s=measure.timeout_s,
         cold_load=measure.cold_load,
+    )
+
+
+def _first_variant(variant: ExpandedVariant) -> VariantRecord:
+    return VariantRecord(
+        id=variant.id,
+        runner=variant.runner,
+        quantization=variant.quantization,
+        options=dict(variant.options),
+        python=variant.python,
     )
 
 

@@ -325,10 +325,13 @@ def verified_record(record: RunRecord, verified: Verified) -> RunRecord:
     return record.model_copy(
         update={
             "reference": verified.reference,
-            "variants": [
-                variant.model_copy(update={"sameness": verified.variants.get(variant.id)})
-                for variant in record.variants
-            ],
+            **{
+                name: [
+                    variant.model_copy(update={"sameness": verified.variants.get(variant.id)})
+                    for variant in variants
+                ]
+                for name, variants in (("variants", record.variants), ("proofs", record.proofs))
+            },
         }
     )
 

@@ -62,7 +62,8 @@ class ReportData:
     @cached_property
     def sameness(self) -> SameView | None:
         """The variants against the reference; None where the run did not verify them."""
-        return sameness_view(self.record.variants, self.record.reference)
+        compared = [*self.record.variants, *self.record.proofs]
+        return sameness_view(compared, self.record.reference)
 
     def cell(self, workload: str, variant: str) -> Cell:
         """The cell of a variant on a workload."""

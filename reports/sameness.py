@@ -249,7 +249,8 @@ def _judgement(found: Sequence[Sameness]) -> str:
     if not agree and not differ:
         judged = (
             "No variant is in high precision, so none was judged; "
-            "`edgebench verify --high-precision` adds one for each framework."
+            "`verify: high_precision`, or `edgebench verify --high-precision`, adds one for each "
+            "framework."
         )
     elif differ:
         judged = f"{differ} of {agree + differ} in high precision DIFFER from the reference."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
     from edgebench.harness.results.run import Run
 
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and with them every
+# process that a test means to interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes on a busy machine is no property of the code.
 settings.register_profile("edgebench", deadline=None)

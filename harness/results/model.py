@@ -348,6 +348,11 @@ class RunRecord(Record):
         default=None, description="What the variants were compared with; null where they were not."
     )
     variants: list[VariantRecord]
+    proofs: list[VariantRecord] = Field(
+        default=[],
+        description="Each framework's most exact artifact, where the scenario asked for it: "
+        "compared with the reference, not measured.",
+    )
     workloads: list[WorkloadRecord]
     cells: list[Cell] = []
     accounting: Accounting | None = None

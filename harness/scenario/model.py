@@ -21,6 +21,7 @@ from edgebench.harness.scenario.conflicts import (
 from edgebench.harness.scenario.expand import ExpandedVariant, expand
 from edgebench.harness.scenario.values import (
     SCHEMA_VERSION,
+    Comparison,
     Digest,
     FormatVersion,
     Label,
@@ -255,10 +256,11 @@ class Scenario(Written):
     model: Model = Field(description="The model that every variant runs.")
     variants: Some[Variant] = Field(description="What is compared.")
     workloads: Some[Workload] = Field(description="On what it is compared.")
-    verify: bool = Field(
+    verify: Comparison = Field(
         default=False,
         description="Whether every variant is compared with the reference, the source's weights "
-        "run in float32, before it is measured; see docs/verify.md.",
+        "run in float32, before it is measured; 'high_precision' compares each framework's most "
+        "exact artifact as well, which is not measured. See docs/verify.md.",
     )
     measure: Measure = Field(default=Measure(), description="How it is measured.")
 

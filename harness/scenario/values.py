@@ -38,6 +38,9 @@ OptionValue: TypeAlias = OptionScalar | tuple[OptionScalar, ...]
 _Item = TypeVar("_Item")
 
 
+HIGH_PRECISION: Final = "high_precision"
+
+
 def refusal(message: str, kind: LiteralString = "refused") -> PydanticCustomError:
     """An error whose message is `message` as it is."""
     return PydanticCustomError(kind, "{message}", {"message": message})
@@ -113,6 +116,18 @@ Label = Annotated[str, Field(pattern=LABEL, max_length=_LONGEST_LABEL)]
 Location = Annotated[str, Field(pattern=LABEL, max_length=4096)]
 Text = Annotated[str, Field(min_length=1)]
 Digest = Annotated[str, Field(pattern=SHA256)]
+
+
+def _comparison(value: object) -> object:
+    if isinstance(value, bool) or value == HIGH_PRECISION:
+        return value
+    message = f"must be true, false or {HIGH_PRECISION}, got {shown(value)}"
+    raise refusal(message)
+
+
+Comparison = Annotated[bool | Literal["high_precision"], BeforeValidator(_comparison)]
+"""Whether variants are compared with the reference, and whether exact artifacts are added."""
+
 FormatVersion = Annotated[Literal[1], BeforeValidator(_version)]
 OptionName = Annotated[str, Field(pattern=OPTION_NAME, max_length=80)]
 Sweepable = Annotated[OptionValue, BeforeValidator(_option_value)]

@@ -100,3 +100,27 @@ def test_what_was_made_is_verified_alone(done: tuple[Path, Any]) -> None:
     (variant,) = json.loads(exact.stdout)["variants"]
     assert variant["sameness"]["verdict"] == "agrees"
     assert variant["sameness"]["metrics"]["top1_agreement"]["value"] == 1.0
+
+
+def test_the_most_exact_artifacts_are_verified_and_not_measured(tmp_path: Path) -> None:
+    """`verify: high_precision` adds F32 and fp32, which must agree, and no cell."""
+    tiny_folder(tmp_path / "tiny", "qwen2")
+    text = SCENARIO[: SCENARIO.index("variants:")].replace("true", "high_precision")
+    text += (
+        "variants:\n  - {runner: llama.cpp, quantization: Q8_0, threads: 1}\n"
+        "  - {runner: mnn, quantization: int8, block_size: 32, threads: 1}\n"
+    )
+    text += SCENARIO[SCENARIO.index("workloads:") :]
+    (tmp_path / "both.yaml").write_text(text, encoding="utf-8")
+    done = command("run", "both.yaml", "--quick", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert len(printed["cells"]) == 2
+    run = read_run(tmp_path / printed["run_dir"])
+    proofs = {proof.id: proof.sameness and proof.sameness.verdict for proof in run.record.proofs}
+    assert proofs == {"llama.cpp F32 threads=1": "agrees", "mnn fp32 threads=1": "agrees"}
+    assert {trial.variant for trial in run.trials}.isdisjoint(proofs)
+    for written in printed["report"].values():
+        report = (tmp_path / written).read_text(encoding="utf-8")
+        assert "2 of 2 in high precision agree" in report
+        assert "mnn fp32 threads=1" in report

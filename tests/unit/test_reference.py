@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from in_memory import InMemory, no_tokenizer
 
 from edgebench.models.architecture import Architecture, Rope
 from edgebench.models.canonical import CanonicalModel
 from edgebench.models.errors import ModelFormatError
 from edgebench.models.reference import COVERED, Reference, Tree
-
-if TYPE_CHECKING:
-    from edgebench.models.tokenizer import Tokenizer
 
 VOCABULARY = 131
 
@@ -52,25 +50,6 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "qwen2, yarn": ("qwen2", {"rope": YARN}),
     "qwen3, q and k normed": ("qwen3", {"head_dim": 16}),
 }
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A tensor that is an array."""
-
-    values: np.ndarray
-    stored_as: str = "F32"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
-
-    def read(self, start: int = 0, stop: int | None = None) -> np.ndarray:
-        return self.values[start:stop].copy()
-
-
-def no_tokenizer() -> Tokenizer:
-    raise AssertionError("these tests have ids")
 
 
 def made_up(family: str, **changes: Any) -> tuple[Any, CanonicalModel]:

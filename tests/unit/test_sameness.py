@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from in_memory import InMemory, no_tokenizer
 from scipy.stats import entropy
 
 from edgebench.harness.results.model import Measured, Parting, PromptSameness
@@ -33,29 +34,9 @@ from edgebench.runners.base import Scores
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from edgebench.models.tokenizer import Tokenizer
 
 VOCABULARY = 97
 HEAD = 8
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A tensor that is an array."""
-
-    values: np.ndarray
-    stored_as: str = "F32"
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
-
-    def read(self, start: int = 0, stop: int | None = None) -> np.ndarray:
-        return self.values[start:stop].copy()
-
-
-def no_tokenizer() -> Tokenizer:
-    raise AssertionError("these tests have ids")
 
 
 def model(theta: float = 1000.0) -> CanonicalModel:

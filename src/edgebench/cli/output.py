@@ -38,7 +38,7 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
             "cells": [cell.model_dump(mode="json") for cell in cells],
             "sameness": {
                 each.id: each.sameness.model_dump(mode="json")
-                for each in run.record.variants
+                for each in [*run.record.variants, *run.record.proofs]
                 if each.sameness is not None
             },
         }

@@ -98,7 +98,8 @@ def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) 
     for name, value in _limits(scenario.measure):
         limits.add_row(name, value)
     if scenario.verify:
-        limits.add_row("Verify", "every variant against the reference, before it is measured")
+        also = " and each framework's most exact artifact" * (scenario.verify == "high_precision")
+        limits.add_row("Verify", f"every variant{also} against the reference")
 
     parts: list[RenderableType] = [heading, facts, columns, rows, limits]
     spaced = [item for part in parts for item in (part, Text())]
