@@ -2,7 +2,7 @@
 
 The format is a length, a JSON header, and the tensors' bytes. It is read here, and not by the
 package ``safetensors``, because that one has no bfloat16 without torch and maps the whole file.
-Format: https://huggingface.co/docs/safetensors
+The format is the one that the documentation of the package describes.
 """
 
 from __future__ import annotations
