@@ -113,11 +113,14 @@ def own_tokenizer(path: Path) -> tuple[LoadedModel, OwnTokenizer]:
     try:
         try:
             canonical = open_model(path)
-        except UnsupportedModelError:
+        except UnsupportedModelError as unsupported:
             # A framework's own exporter may know the architecture; the tokenizer is as any other.
-            if not path.is_dir():
+            if not (path / "tokenizer.json").is_file():
                 raise
-            vocabulary_size = _vocabulary_size(path)
+            try:
+                vocabulary_size = _vocabulary_size(path)
+            except ModelFormatError:
+                raise unsupported from None
             tokenizer = read_tokenizer(path, vocabulary_size, ())
         else:
             vocabulary_size = canonical.architecture.vocabulary_size

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from edgebench.harness.artifacts import conversion, expected_bytes
+from edgebench.harness.errors import ModelError
 from edgebench.harness.prepare import PreparedVariant
 from edgebench.harness.scenario.expand import ExpandedVariant
 from edgebench.harness.store.store import AS_PUBLISHED, StoredFile
+from edgebench.harness.tokenization import own_tokenizer
 from edgebench.harness.wire import Probe
 from edgebench.runners.base import Capabilities, Description
 
@@ -120,3 +122,11 @@ def test_a_folders_name_is_kept_whole(tmp_path: Path) -> None:
     source = StoredFile(folder, "abc", 9, folder.name, AS_PUBLISHED, None)
     probe = Probe(DESCRIPTION, artifact_suffix=".gguf")
     assert conversion(variant(), probe, source).name == "Qwen2.5-0.5B-int4.gguf"
+
+
+def test_a_frameworks_own_folder_is_told_from_a_damaged_one(tmp_path: Path) -> None:
+    """MNN's folders have a config.json too: it is no model of Hugging Face's, and says so."""
+    (tmp_path / "config.json").write_text('{"llm_model": "llm.mnn"}', encoding="utf-8")
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelError, match="names no model_type: this is not Hugging Face's"):
+        own_tokenizer(tmp_path)

@@ -118,6 +118,9 @@ def _family(config: Fields) -> Family:
     for family in FAMILIES:
         if name == family:
             return family
+    if name is None:
+        msg = f"{config.where} names no model_type: this is not Hugging Face's layout"
+        raise UnsupportedModelError(msg)
     msg = (
         f"{config.where}: models of the type {shown(name)} are not understood; understood are "
         f"{', '.join(FAMILIES)}"

@@ -153,7 +153,7 @@ def test_a_yarn_factor_that_is_missing_follows_from_the_contexts() -> None:
     ("changes", "named"),
     [
         ({"model_type": "gemma3"}, '"gemma3" are not understood; understood are llama, mistral'),
-        ({"model_type": None}, "the type null"),
+        ({"model_type": None}, "names no model_type: this is not Hugging Face's layout"),
         ({"hidden_act": "gelu"}, 'hidden_act "gelu"'),
         ({"quantization_config": {"bits": 4}}, "quantised already"),
         ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping = 50.0"),
