@@ -184,7 +184,9 @@ def _refuse_window(config: Fields, family: Family, layers: int, context: int) ->
     kinds = config.get("layer_types")
     slides = config.integer("max_window_layers", 28, least=0) < layers
     if kinds is not None:
-        slides = kinds != ["full_attention"] * layers
+        # Counted and not written out to compare: a damaged number of layers may be anything.
+        whole = isinstance(kinds, list) and kinds.count("full_attention") == len(kinds) == layers
+        slides = not whole
     # In the first Mistral 7B, every layer has it, whatever else is said.
     slides = family == "mistral" or (config.flag("use_sliding_window", default=False) and slides)
     if slides and window is not None and window < context:

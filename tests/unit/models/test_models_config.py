@@ -149,6 +149,15 @@ def test_a_yarn_factor_that_is_missing_follows_from_the_contexts() -> None:
     assert dict(rope.scaling)["factor"] == 4.0
 
 
+def test_kinds_of_layers_are_compared_whatever_their_number() -> None:
+    """A damaged number of layers fills no memory; that it is wrong shows beside the weights."""
+    kinds = ["full_attention"] * 3
+    window = {"use_sliding_window": True, "sliding_window": 8, "layer_types": kinds}
+    assert parsed(QWEN2, num_hidden_layers=3, **window).architecture.layers == 3
+    with pytest.raises(UnsupportedModelError, match="sliding_window = 8"):
+        parsed(QWEN2, num_hidden_layers=10**15, **window)
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
