@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 MOST_PROMPT_TOKENS = 512
 """Of a prompt, no more are compared: its first ones."""
 
+CUTS = 32
+"""Places that are tried to cut a longer prompt off: most of them are right."""
+
 MOST_GENERATED_TOKENS = 64
 """Generated for the comparison, even where the workload asks for more."""
 
@@ -103,16 +106,16 @@ class Verification:
             item.variant.id: _failed(item.failure) for item in prepared.variants if item.failure
         }
         ready = [item for item in prepared.variants if item.failure is None]
-        prompts = [asked(prompt) for prompt in prepared.prompts]
         source = prepared.source
         if not ready or source is None:
             return Verified(found)
-        if not prompts:
+        if not prepared.prompts:
             why = ModelError("no workload has a prompt that could be compared")
             return Verified(found | _all_failed(ready, why))
         try:
             self._observer.preparing("reference: opening the model")
             model = open_model(source.path)
+            prompts = [asked(prompt, model) for prompt in prepared.prompts]
             made = self._generate(ready, prompts, model, found)
             if not made:
                 return Verified(found)
@@ -167,7 +170,7 @@ class Verification:
                 raise ModelFormatError(msg)
         # Variants that made the same text are rated once.
         every = [each.tokens for each in made]
-        texts = [list(dict.fromkeys(column)) for column in zip(*every, strict=True)]
+        texts = [list(dict.fromkeys(filter(None, column))) for column in zip(*every, strict=True)]
         trees = [
             Tree(prompt.ids, tuple(branches))
             for prompt, branches in zip(prompts, texts, strict=True)
@@ -205,7 +208,12 @@ class Verification:
             )
             tree = rated.found[place]
             part = figures(tree.prompt, said.scores, said.no_scores)
-            branch = tree.branches[rated.trees[place].branches.index(said.generated)]
+            # Where no id was told, there is nothing to be rated.
+            branch = (
+                tree.branches[rated.trees[place].branches.index(said.generated)]
+                if said.generated
+                else ()
+            )
             compared.append(
                 compare_prompt(prompt.workload, len(prompt.ids), said, branch, part, _Texts(model))
             )
@@ -219,6 +227,9 @@ class Verification:
         types = {tensor.stored_as for tensor in model.weights.values()}
         limits = limits_for(item.variant.quantization, types)
         wrong = [] if inexact else findings(compared, limits)
+        told = any(each.generated_tokens for each in compared)
+        if inexact is None and not told and all(part.difference is None for part in parts):
+            inexact = "its framework tells neither token ids nor log-likelihoods"
         return Sameness(
             verdict="not_judged" if inexact else "differs" if wrong else "agrees",
             not_judged_because=inexact,
@@ -250,14 +261,29 @@ class _Texts:
         return text or f"<token {number}>"
 
 
-def asked(prompt: Prompt) -> Asked:
+def asked(prompt: Prompt, model: CanonicalModel) -> Asked:
     """As much of a prompt as is verified: without depth, and not too long."""
+    ids = prompt.ids
+    if len(ids) > MOST_PROMPT_TOKENS:
+        ids = _cut(ids, model)
     return Asked(
         workload=prompt.workload,
-        ids=prompt.ids[:MOST_PROMPT_TOKENS],
+        ids=ids,
         text=prompt.text,
         generate_tokens=min(prompt.generate_tokens, MOST_GENERATED_TOKENS),
+        whole=ids == prompt.ids,
     )
+
+
+def _cut(ids: tuple[int, ...], model: CanonicalModel) -> tuple[int, ...]:
+    """At a place where the text of what is left has these ids, for frameworks that take text."""
+    try:
+        for count in range(MOST_PROMPT_TOKENS, MOST_PROMPT_TOKENS - CUTS, -1):
+            if tuple(model.tokenizer.encode(model.tokenizer.decode(ids[:count]))) == ids[:count]:
+                return ids[:count]
+    except ModelFormatError:
+        pass  # then no framework of this run takes text
+    return ids[:MOST_PROMPT_TOKENS]
 
 
 def _said(

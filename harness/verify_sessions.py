@@ -37,12 +37,19 @@ class Asked:
         ids: its first tokens.
         text: the text of the whole prompt, or None where there is none.
         generate_tokens: how many tokens are generated after `ids`.
+        whole: `ids` are the whole prompt.
     """
 
     workload: str
     ids: tuple[int, ...]
     text: str | None
     generate_tokens: int
+    whole: bool = True
+
+    def request(self) -> GenerateRequest:
+        """To generate after `ids`; with the text, for frameworks that take nothing else."""
+        text = self.text if self.whole else None
+        return GenerateRequest(list(self.ids), self.generate_tokens, prompt_text=text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ class Generated:
 
     Attributes:
         model: what it loaded.
-        tokens: for each prompt, the greedy tokens.
+        tokens: for each prompt, the greedy tokens, up to one whose id was not told.
         text_ids: for each prompt, the ids of its text by the framework's own tokenizer; None
             where there is no text, or the tokenizer can't be asked.
     """
@@ -89,10 +96,10 @@ class VariantSessions:
                     )
                     ids = tuple(wire.token_ids(answer))
                 text_ids.append(ids)
-                request = GenerateRequest(list(prompt.ids), prompt.generate_tokens)
+                request = prompt.request()
                 answer = session.call("generate", to_wire(request), timeout_s=self._timeout_s)
                 made = wire.generation(answer, request, model.vocabulary_size)
-                tokens.append(tuple(made.token_ids))
+                tokens.append(_told(made.token_ids))
             return Generated(model, tuple(tokens), tuple(text_ids))
 
         return self._in_session(item, work)
@@ -156,3 +163,13 @@ class VariantSessions:
                 return work(session)
         except RunnerError as error:
             return failure_of(error, log=log, log_tail=session.log_tail())
+
+
+def _told(ids: Sequence[int | None]) -> tuple[int, ...]:
+    """The ids before the first one that is not known."""
+    known = []
+    for number in ids:
+        if number is None:
+            break
+        known.append(number)
+    return tuple(known)

@@ -158,7 +158,8 @@ def _problems(made: Generation, request: GenerateRequest, vocabulary_size: int) 
         problems.append(
             f"{made.depth_tokens} tokens were in the cache, {len(request.depth_ids)} asked for"
         )
-    if any(not 0 <= number < vocabulary_size for number in made.token_ids):
+    told = [number for number in made.token_ids if number is not None]
+    if any(not 0 <= number < vocabulary_size for number in told):
         problems.append(f"a token id outside of the vocabulary of {vocabulary_size}")
     stamps = [made.submitted_ns, made.tokenized_ns, made.prefilled_ns, *made.token_ns]
     known = [stamp for stamp in stamps if stamp is not None]

@@ -88,10 +88,12 @@ def _comparison(data: ReportData) -> Iterator[str]:
 
 
 def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:
-    head = ["variant", *(_heading(column) for column in table.columns), "n", "remarks"]
+    columns = [_heading(column) for column in table.columns]
+    head = ["variant", "engine", *columns, "n", "remarks"]
     rows = [
         [
             markdown_code(row.variant),
+            markdown(row.engine),
             *(_value(value) for value in row.values),
             str(row.repetitions),
             ", ".join(row.remarks),
@@ -102,7 +104,7 @@ def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:
         head.append("same model?")
         for cells, row in zip(rows, table.rows, strict=True):
             cells.append(markdown(same.short[row.variant]))
-    return _table(head, rows, numbers=range(1, len(table.columns) + 2))
+    return _table(head, rows, numbers=range(2, len(columns) + 3))
 
 
 def _heading(column: Column) -> str:
@@ -122,11 +124,12 @@ def _sameness(data: ReportData) -> Iterator[str]:
         return
     yield "## Same model?"
     yield f"**{markdown(view.judgement)}** {markdown(view.reference)}".rstrip()
-    head = ["variant", "same model?", "on", "tokenizer", "greedy tokens in common", "top-1"]
-    head += ["KL, nat", "KL p99, nat", "largest log-likelihood difference, nat"]
+    head = ["variant", "engine", "same model?", "on", "tokenizer", "greedy tokens in common"]
+    head += ["top-1", "KL, nat", "KL p99, nat", "largest log-likelihood difference, nat"]
     rows = [
         [
             markdown_code(row.variant),
+            markdown(row.engine),
             f"**{markdown(row.verdict)}**" if row.bad else markdown(row.verdict),
             markdown(prompt.workload),
             prompt.tokenizer,
@@ -140,7 +143,7 @@ def _sameness(data: ReportData) -> Iterator[str]:
         for prompt in row.prompts
     ]
     if rows:
-        yield _table(head, rows, numbers=range(4, 9))
+        yield _table(head, rows, numbers=range(5, 10))
     lines = [
         *(f"{markdown_code(row.variant)}: {markdown(why)}" for row in view.rows for why in row.why),
         *(f"{markdown(who)}: {markdown(remark)}" for who, remark in view.remarks),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgebench.reports.engines import engine_text
 from edgebench.reports.format import NOT_MEASURED, percent, quantity
 from edgebench.reports.text import one_line
 
@@ -59,6 +60,7 @@ class SameRow:
 
     Attributes:
         variant: its id.
+        engine: what it drove, with the version; empty where that is not known.
         place: its place in the run, which gives it its colour.
         verdict: one of `VERDICTS`, with what is not exact about it; or a dash where it was not
             verified.
@@ -69,6 +71,7 @@ class SameRow:
     """
 
     variant: str
+    engine: str
     place: int
     verdict: str
     short: str
@@ -151,11 +154,14 @@ def sameness_view(
 
 
 def _row(variant: VariantRecord, place: int) -> SameRow:
-    same = variant.sameness
+    same, engine = variant.sameness, engine_text(variant)
     if same is None:
-        return SameRow(variant.id, place, NOT_MEASURED, NOT_MEASURED, (), bad=False, prompts=())
+        return SameRow(
+            variant.id, engine, place, NOT_MEASURED, NOT_MEASURED, (), bad=False, prompts=()
+        )
     return SameRow(
         variant=variant.id,
+        engine=engine,
         place=place,
         verdict=_verdict(same),
         short=_short(same),
@@ -175,6 +181,9 @@ def _short(same: Sameness) -> str:
         parts.append(f"KL {small(divergence.value)}")
     if agreement is not None and agreement.value is not None:
         parts.append(f"top-1 {percent(agreement.value)}")
+    difference = same.metrics.get("log_likelihood_difference")
+    if not parts and difference is not None and difference.value is not None:
+        parts.append(f"mean Δ log-likelihood {small(difference.value)}")
     return ", ".join(parts) or NOT_MEASURED
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import Better, metric
 from edgebench.reports.answer import best_variants
+from edgebench.reports.engines import engine_text
 from edgebench.reports.format import NOT_MEASURED, Scale, duration, percent, scale_for, shown
 from edgebench.reports.text import one_line
 
@@ -73,6 +74,7 @@ class Row:
 
     Attributes:
         variant: its id.
+        engine: what it drove, with the version; empty where that is not known.
         place: its place in the run, which gives it its colour.
         repetitions: measured repetitions that succeeded.
         remarks: what a reader must know about the row, in a few words each.
@@ -81,6 +83,7 @@ class Row:
     """
 
     variant: str
+    engine: str
     place: int
     repetitions: int
     remarks: tuple[str, ...]
@@ -178,8 +181,16 @@ def _table(data: ReportData, workload: str) -> ComparisonTable:
     best = {key: _best(key, summaries[key]) for key in keys}
     footnotes = _Footnotes()
     rows = tuple(
-        _row(data.cell(workload, variant), place, columns, summaries, best, footnotes)
-        for place, variant in enumerate(data.variant_ids)
+        _row(
+            data.cell(workload, variant.id),
+            engine_text(variant),
+            place,
+            columns,
+            summaries,
+            best,
+            footnotes,
+        )
+        for place, variant in enumerate(data.record.variants)
     )
     flags = dict.fromkeys(
         flag for variant in data.variant_ids for flag in data.cell(workload, variant).flags
@@ -228,6 +239,7 @@ def _best(key: str, summaries: Mapping[str, Summary | None]) -> frozenset[str]:
 
 def _row(
     cell: Cell,
+    engine: str,
     place: int,
     columns: tuple[Column, ...],
     summaries: Mapping[str, Mapping[str, Summary | None]],
@@ -247,6 +259,7 @@ def _row(
     )
     return Row(
         variant=cell.variant,
+        engine=engine,
         place=place,
         repetitions=cell.n,
         remarks=(*_status(cell), *(flag_text(flag) for flag in cell.flags)),

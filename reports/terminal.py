@@ -50,7 +50,8 @@ def sameness_table(view: SameView) -> Table:
         verdict = Text(row.verdict, style="red" if row.bad else "")
         if row.verdict == "agrees":
             verdict.stylize("green")
-        table.add_row(Text.assemble(one_line(row.variant), "\n  ", verdict))
+        engine = f"\n  {one_line(row.engine)}" if row.engine else ""
+        table.add_row(Text.assemble(one_line(row.variant), (engine, "dim"), "\n  ", verdict))
         for prompt in row.prompts:
             table.add_row(
                 Text(f"  {one_line(prompt.workload)}", style="dim"),
@@ -96,7 +97,7 @@ def _columns(comparison: ComparisonTable) -> list[Column]:
 
 def _name(row: Row) -> Text:
     text = Text(one_line(row.variant), style="red" if row.failed else "")
-    remarks = [f"n={row.repetitions}", *row.remarks]
+    remarks = [*filter(None, [one_line(row.engine)]), f"n={row.repetitions}", *row.remarks]
     return text.append("\n" + ", ".join(remarks), style="dim")
 
 

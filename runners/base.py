@@ -165,9 +165,11 @@ class Generation:
     """What came out, with ``time.perf_counter_ns()`` time stamps taken in the runner.
 
     Attributes:
-        token_ids: the generated tokens, the first one (made by the prefill) included.
+        token_ids: the generated tokens, the first one (made by the prefill) included; None for one
+            that a framework made without its id being told by what it gave out.
         submitted_ns: when the prompt was handed over.
-        tokenized_ns: when its ids were known, or None where ids were handed over.
+        tokenized_ns: when its ids were known, or None where ids were handed over, or where
+            tokenizing is part of the prefill and can't be seen.
         prefilled_ns: when the prompt had been processed, or None where it can't be seen.
         token_ns: when each generated token was available; as long as `token_ids`.
         prompt_tokens: how many prompt tokens the framework processed.
@@ -175,7 +177,7 @@ class Generation:
         engine: the framework's own figures, by metric key, in the units of that metric.
     """
 
-    token_ids: Sequence[int]
+    token_ids: Sequence[int | None]
     submitted_ns: int
     token_ns: Sequence[int]
     prompt_tokens: int

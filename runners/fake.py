@@ -95,6 +95,13 @@ class FakeRunner:
                 "int", "From which generation of a process on.", default=0, minimum=0
             ),
             "signal": Option("str", "What a crash is.", default="SIGSEGV", choices=SIGNALS),
+            "tells": Option(
+                "str",
+                "What is told of the ids: all, those of the first two tokens, or none and no "
+                "scores either.",
+                default="all",
+                choices=("all", "two", "none"),
+            ),
             "makes": Option(
                 "str",
                 "What converting makes.",
@@ -205,9 +212,10 @@ class FakeRunner:
             ids.append(3 + digest[0])
             stamps.append(clock.now())
         self._calls += 1
+        told = {"two": 2, "none": 0}.get(str(self._options["tells"]), len(ids))
         return _spoiled(
             Generation(
-                token_ids=ids,
+                token_ids=[*ids[:told], *[None] * (len(ids) - told)],
                 submitted_ns=submitted,
                 tokenized_ns=tokenized,
                 prefilled_ns=prefilled,
@@ -229,6 +237,9 @@ class FakeRunner:
 
     def score(self, request: ScoreRequest) -> Scores:
         """The same likelihood for every token, one in the vocabulary's size; the first is best."""
+        if self._options["tells"] == "none":
+            msg = "the fake framework was told to rate nothing"
+            raise RunnerFailure(msg, reason="unsupported")
         count = len(request.ids) - request.start
         likelihood = math.nan if self._options["fail"] == "nan" else -math.log(VOCABULARY)
         return Scores(

@@ -72,7 +72,9 @@ class Tokens(Record):
 
     prompt_tokens: int
     depth_tokens: int = 0
-    generated_ids: list[int]
+    generated_ids: list[int | None] = Field(
+        description="Null for a token whose id the framework's output did not tell."
+    )
     tokenized_ns: int | None = None
     prefilled_ns: int | None = None
     token_ns: list[int] = Field(description="When each generated token was available.")
@@ -186,7 +188,9 @@ class PromptSameness(Record):
         description="Whether the framework's own tokenizer makes the reference's ids of the text."
     )
     tokenizer_note: str = Field(default="", description="Where they differ, or why not compared.")
-    generated_tokens: int = Field(description="How many tokens were generated, greedily.")
+    generated_tokens: int = Field(
+        description="How many tokens were generated, greedily, up to one whose id was not told."
+    )
     common_tokens: int = Field(
         description="How many of them, from the first on, the reference makes too."
     )

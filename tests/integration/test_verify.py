@@ -20,6 +20,7 @@ import pytest
 from edgebench.harness.errors import ExitStatus
 from edgebench.harness.observer import Silent
 from edgebench.harness.prepare import Preparation
+from edgebench.harness.results.run import read_run
 from edgebench.harness.scenario.expand import expand
 from edgebench.harness.scenario.loader import load_scenario
 from edgebench.harness.store.sources import parse_source
@@ -225,6 +226,44 @@ def test_a_prompt_of_ids_has_no_text_to_tokenize(tmp_path: Path) -> None:
     assert (prompt["prompt_tokens"], prompt["generated_tokens"]) == (512, 64)
     assert prompt["tokenizer"] == "not_compared"
     assert "has no text" in prompt["tokenizer_note"]
+
+
+def test_a_long_prompt_is_cut_between_characters(tmp_path: Path) -> None:
+    """Of a start token and two bytes a character, 511 are kept: a framework may take only text."""
+    path = write_scenario(
+        tmp_path, "", workloads=f"[{{name: long, prompt: {'é' * 300}, generate_tokens: 2}}]"
+    )
+    shown = json.loads(edgebench("verify", path, "--json", cwd=tmp_path).stdout)
+    (prompt,) = shown["variants"][0]["sameness"]["prompts"]
+    assert prompt["prompt_tokens"] == 511
+
+
+def test_tokens_whose_ids_are_not_told_are_left_out(tmp_path: Path) -> None:
+    """The text is compared up to the first of them, and the run keeps a null in its place."""
+    path = write_scenario(tmp_path, "tells: two", more="verify: true\n")
+    done = edgebench("run", path, "--out", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    (folder,) = (tmp_path / "out" / "same").iterdir()
+    run = read_run(folder)
+    same = run.record.variants[0].sameness
+    assert same is not None
+    assert same.verdict == "agrees"
+    assert same.prompts[0].generated_tokens == 2
+    for trial in run.trials:
+        if trial.tokens:
+            told = trial.tokens.generated_ids
+            assert [number is None for number in told] == [False, False, True, True, True]
+            assert len(trial.tokens.token_ns) == 5
+
+
+def test_a_framework_that_tells_nothing_is_not_said_to_agree(tmp_path: Path) -> None:
+    """Without ids and log-likelihoods there is nothing to judge by, whatever the precision."""
+    done = edgebench("verify", write_scenario(tmp_path, "tells: none"), cwd=tmp_path)
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "not judged: its framework tells neither token ids nor log-likelihoods" in text
+    assert "0/0" in text
+    assert "rate nothing" in text
 
 
 def test_an_unknown_runner_exits_2(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from edgebench.reports.html import render_page
 from edgebench.reports.markdown import render_text
 from edgebench.reports.sameness import sameness_view
 from edgebench.reports.table import comparison_rows
-from edgebench.reports.terminal import sameness_table, sameness_text
+from edgebench.reports.terminal import comparison_table, sameness_table, sameness_text
 
 EVIL = '"><img src=x onerror=alert(1)>|`\x1b[31m\u202e'
 
@@ -108,8 +108,10 @@ def verified(sample_run):
     def make(found=FOUND, reference=REFERENCE):
         values = {name: {"decode_rate": [10.0, 10.1]} for name in found}
         record, trials = sample_run.handmade(values)
+        driven = {"engine": "LiteRT-LM", "engine_version": "0.18.1 (binding 7)"}
         variants = [
-            each.model_copy(update={"sameness": found[each.id]}) for each in record.variants
+            each.model_copy(update={"sameness": found[each.id], **driven})
+            for each in record.variants
         ]
         record = record.model_copy(update={"variants": variants, "reference": reference})
         return build_report_data(Run(Path("made-up"), record, tuple(trials), 0))
@@ -126,6 +128,34 @@ def test_the_column_says_it_in_few_words(verified):
         "mute": "–",
         "dead": "not verified",
     }
+
+
+def test_the_column_falls_back_to_likelihoods(verified):
+    """Of a framework that rates only what stands there, the mean difference is what is known."""
+    metrics = {
+        "kl_divergence": Measured.missing("nat", "it rates nothing else"),
+        "top1_agreement": Measured.missing("1", "it does not tell"),
+        "log_likelihood_difference": value(0.0523),
+    }
+    same = FOUND["small"].model_copy(update={"metrics": metrics})
+    assert verified({"one": same}).sameness.short == {"one": "mean Δ log-likelihood 0.052"}
+
+
+def test_every_table_names_the_engine(verified):
+    """Name and version stand beside the variant, in each form and each table."""
+    data = verified({"good": FOUND["good"]})
+    named = "LiteRT-LM 0.18.1"
+    lines = [line for line in render_text(data).splitlines() if line.startswith("| `good`")]
+    assert len(lines) > 1
+    assert all(named in line for line in lines)
+    page = render_page(data)
+    rows = re.findall(r'<th scope="row" role="rowheader"[^>]*>good.*?</th>', page, re.DOTALL)
+    assert len(rows) > 1
+    assert all(named in row for row in rows)
+    for table in (comparison_table(data), sameness_table(data.sameness)):
+        console = Console(width=80, file=StringIO())
+        console.print(table)
+        assert named in console.file.getvalue()
 
 
 def test_a_run_that_was_not_verified_has_no_such_section(verified):
@@ -170,7 +200,9 @@ def test_markdown_has_a_column_and_a_table(verified):
     assert heads[0].endswith("| same model? |")
     rows = [line for line in text.splitlines() if line.startswith("| `bad`")]
     assert rows[0].endswith("| DIFFERS |")
-    assert rows[1] == ("| `bad` | **DIFFERS** | w | equal | 7 of 64 | 25 % | 0.5 | 3 | 0.031 |")
+    assert rows[1] == (
+        "| `bad` | LiteRT-LM 0.18.1 | **DIFFERS** | w | equal | 7 of 64 | 25 % | 0.5 | 3 | 0.031 |"
+    )
     assert "Parts at token 8: ' a' for ' the', whose logit is higher by 2.5." in text
     assert "(bf16: 0.3)" in text
     tables = [token for token in MarkdownIt("commonmark").enable("table").parse(text)
