@@ -26,8 +26,8 @@ from edgebench.runners.base import (
     ScoreRequest,
     Scores,
 )
+from edgebench.runners.console import Console
 from edgebench.runners.mnn_check import MnnModel, check_model
-from edgebench.runners.mnn_console import Console
 from edgebench.runners.mnn_engine import Engine
 from edgebench.runners.mnn_score import score
 from edgebench.runners.mnn_settings import (
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
     from edgebench.runners.base import ConvertRequest
 
+NOISE = ("The device supports:", "Warning: module need new clone", "[Error]: LLM in error state")
+"""How lines of MNN's begin that stand beside the reason."""
+
 
 class MnnRunner:
     """Prefill, greedy decoding, scoring and converting with MNN."""
@@ -59,7 +62,7 @@ class MnnRunner:
 
     def __init__(self) -> None:
         self._library: Any = None
-        self._console = Console()
+        self._console = Console(_told)
         self._engine: Engine | None = None
         self._context_tokens = 0
         self._options: Mapping[str, Scalar] = {}
@@ -301,6 +304,10 @@ class MnnRunner:
         if bad:
             msg = f"token id {bad[0]} is outside of the vocabulary of {size}"
             raise RunnerFailure(msg, reason="invalid")
+
+
+def _told(line: str) -> str:
+    return "" if line.startswith(NOISE) else line
 
 
 def _threads() -> int:

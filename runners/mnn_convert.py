@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from edgebench.runners.base import RunnerFailure
+from edgebench.runners.checked_weights import lossy_note
 from edgebench.runners.mnn_decoder import OUTPUT, Decoder
 from edgebench.runners.mnn_embedding import embedding_parts, write_embedding
 from edgebench.runners.mnn_folder import (
@@ -201,9 +202,3 @@ def _note(model: CanonicalModel, weights: Format, embedding: Embedding) -> str:
     if not model.architecture.tied_embeddings and weights.precision != "fp32":
         notes.append(f"embeddings are kept as {embedding.kept_as}")
     return "; ".join(filter(None, notes))
-
-
-def lossy_note(model: CanonicalModel) -> str:
-    """A warning where the source had been quantised before, or nothing."""
-    kinds = ", ".join(model.lossy_types)
-    return f"made from {kinds} weights: what those had lost is not regained" if kinds else ""

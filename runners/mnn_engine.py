@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from edgebench.runners.base import Scalar
-    from edgebench.runners.mnn_console import Console
+    from edgebench.runners.console import Console
 
 NO_LOGIT = 1e30
 """MNN limits numbers to those of a float, so infinity and what was no number come out as that."""

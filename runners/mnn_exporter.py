@@ -15,6 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from edgebench.runners.base import RunnerFailure
+from edgebench.runners.checked_weights import lossy_note
 from edgebench.runners.mnn_folder import FACTS, GRAPH, WEIGHTS, ModelFacts, write_facts
 
 if TYPE_CHECKING:
@@ -96,7 +97,6 @@ def _folder(source: Path, work: Path) -> tuple[Path, str]:
         return source.resolve(), ""
     from edgebench.models.canonical import open_model  # noqa: PLC0415 - only for a conversion
     from edgebench.models.export import export_folder  # noqa: PLC0415
-    from edgebench.runners.mnn_convert import lossy_note  # noqa: PLC0415 - which imports us
 
     model = open_model(source)
     folder = work / "source"

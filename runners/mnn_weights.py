@@ -7,7 +7,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgebench.runners.base import RunnerFailure
+from edgebench.runners.checked_weights import HALF_LIMIT, check_values
+from edgebench.runners.checked_weights import checked_rows as checked
 from edgebench.runners.mnn_quantize import BITS, Blocks, quantize
 
 if TYPE_CHECKING:
@@ -24,18 +25,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-HALF_LIMIT = 65504.0
-"""The largest finite float16, which scales, zeros and half-precision weights are kept in."""
-
 SHORT_SHAPE = 65535
 """Lengths up to it stand in two bytes in front of integer weights, else both in four."""
 
 FOUR_BIT_TYPES = frozenset({"Q4_0", "Q4_1"})
 FOUR_BIT_BLOCK = 32
 """GGUF's types whose blocks, of so many weights, have 16 evenly spaced levels."""
-
-ROWS_BYTES = 16 << 20
-"""Rows read at once, as float32: enough for numpy's speed, small beside everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +121,7 @@ class WeightFile:
             RunnerFailure: it holds something that is no number.
         """
         values = self._weights[name].read()
-        _check(name, values, Format("fp32"))
+        check_values(name, values)
         return values
 
     def floats(self, values: Floats) -> int:
@@ -219,26 +214,9 @@ def checked_rows(name: str, tensor: Tensor, form: Format) -> Iterator[Floats]:
     Raises:
         RunnerFailure: one isn't.
     """
-    from edgebench.models.weights import row_blocks  # noqa: PLC0415 - only for a conversion
-
-    for values in row_blocks(tensor, ROWS_BYTES):
-        _check(name, values, form)
-        yield values
-
-
-def _check(name: str, values: Floats, form: Format) -> None:
-    largest = max(float(values.max()), -float(values.min()))
-    if not math.isfinite(largest):
-        msg = (
-            f"{name} holds a weight that is no finite number: its file is damaged, or its training"
-        )
-        raise RunnerFailure(msg, reason="invalid")
-    if form.precision != "fp32" and largest > HALF_LIMIT:
-        msg = (
-            f"{name} holds a weight of size {largest:.6g}, beyond {HALF_LIMIT:g}, the largest "
-            f"that {form.precision} can keep in MNN; choose fp32"
-        )
-        raise RunnerFailure(msg, reason="invalid")
+    # Scales, zeros and half-precision weights are all kept in float16.
+    limit = math.inf if form.precision == "fp32" else HALF_LIMIT
+    yield from checked(name, tensor, limit, f"{form.precision} can keep in MNN")
 
 
 def _header(rows: int, columns: int, bits: int) -> bytes:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.models.architecture import Architecture, Rope
-from edgebench.runners import mnn_weights
+from edgebench.runners import checked_weights
 from edgebench.runners.base import RunnerFailure
 from edgebench.runners.mnn_quantize import Blocks, in_bfloat16, in_three_parts, quantize
 from edgebench.runners.mnn_shapes import check_shapes
@@ -144,7 +144,7 @@ def test_a_matrix_is_written_in_pieces_as_in_one(
     form = Format(precision, 32)
     written = []
     for most in (1 << 20, 7 * 64 * 4):
-        monkeypatch.setattr(mnn_weights, "ROWS_BYTES", most)
+        monkeypatch.setattr(checked_weights, "ROWS_BYTES", most)
         path = tmp_path / str(most)
         tensor.most_rows = 0
         with WeightFile(path, {"m": tensor}) as file:

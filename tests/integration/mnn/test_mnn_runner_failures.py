@@ -12,9 +12,9 @@ import pytest
 
 from edgebench.harness.errors import RunnerRefusedError, RunnerUnavailableError
 from edgebench.runners.base import GenerateRequest, RunnerFailure, ScoreRequest
+from edgebench.runners.console import Console
 from edgebench.runners.mnn import MnnRunner
 from edgebench.runners.mnn_check import check_model
-from edgebench.runners.mnn_console import Console
 from edgebench.runners.mnn_engine import Engine
 from edgebench.runners.mnn_reach import weight_bytes
 
