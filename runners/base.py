@@ -1,8 +1,8 @@
 """The contract between edgebench and a framework: small, and standard library only.
 
 A runner is a class with four methods, `describe`, `load`, `generate` and `close`. What more a
-framework can do (tokenize, score, make its own artifacts) are protocols of their own, which the
-worker looks for. See ``docs/adding-a-runner.md``.
+framework can do (tokenize, score, make its own artifacts, run whole tasks) are protocols of their
+own, which the worker looks for. See ``docs/adding-a-runner.md``.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ class Capabilities:
             once the model is loaded; prompts are not made with it.
         scoring: the runner is a `Scorer`.
         top_k_logits: its scores name the likeliest token and rate candidates.
+        tasks: names of whole tasks that the runner, a `TaskRunner`, knows, such as
+            ``text-summarizer``; whether one can be run here is for `describe_task` to say.
     """
 
     token_ids_in: bool
@@ -81,6 +83,7 @@ class Capabilities:
     top_k_logits: bool = False
     kv_cache_types: tuple[str, ...] = ()
     gpu_backends: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +217,14 @@ class Runner(Protocol):
 
 
 @runtime_checkable
+class Preparer(Protocol):
+    """A runner that has something to do before a load, which is no part of how long that takes."""
+
+    def prepare(self, request: LoadRequest) -> None:
+        """Whatever `load` is to find there, such as a warm cache. Not needed for it to work."""
+
+
+@runtime_checkable
 class Tokenizer(Protocol):
     """A runner that gives access to the model's tokenizer, once loaded."""
 
@@ -260,6 +271,77 @@ class Scorer(Protocol):
 
     def score(self, request: ScoreRequest) -> Scores:
         """Rate ``ids[start:]``; the KV cache is empty before and need not be after."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDescription:
+    """What runs a task, which need not be what the same runner's `generate` drives.
+
+    Attributes:
+        engine: such as ``MediaPipe TextSummarizer``.
+        engine_version: its version.
+        build: what else a reader should know, such as the engine that it embeds.
+    """
+
+    engine: str
+    engine_version: str
+    build: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTask:
+    """A task that is ready for its first text.
+
+    Attributes:
+        started_ns, ready_ns: ``time.perf_counter_ns()`` around the loading; importing the
+            framework is no part of it.
+        effective_options: what the task uses; an option that does not reach it is left out.
+    """
+
+    started_ns: int
+    ready_ns: int
+    effective_options: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequest:
+    """One text, handed to the task as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What the task made of a text.
+
+    Attributes:
+        submitted_ns, finished_ns: ``time.perf_counter_ns()`` when the text was handed over, and
+            when the whole result was there.
+    """
+
+    text: str
+    submitted_ns: int
+    finished_ns: int
+
+
+@runtime_checkable
+class TaskRunner(Protocol):
+    """A runner whose framework has tasks of its own: text in, text out, nothing seen between.
+
+    A task's process does nothing else: `describe` and `load` are not called in it.
+    """
+
+    def describe_task(self, task: str) -> TaskDescription:
+        """Import what runs the task and say what it is; the process is not measured."""
+
+    def import_task(self, task: str) -> None:
+        """Import what runs the task, which is no part of loading it."""
+
+    def load_task(self, task: str, request: LoadRequest) -> LoadedTask:
+        """Load the model for the task."""
+
+    def run_task(self, request: TaskRequest) -> TaskResult:
+        """Run the loaded task once, from an empty state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,16 @@ from edgebench.runners.base import (
     GenerateRequest,
     Generation,
     LoadedModel,
+    LoadedTask,
     LoadRequest,
     Option,
     RunnerFailure,
     Scalar,
     ScoreRequest,
     Scores,
+    TaskDescription,
+    TaskRequest,
+    TaskResult,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +49,8 @@ CHAT_TEMPLATE = (
 
 NS = 1_000_000_000
 
+TASKS = ("text-summarizer",)
+
 SIGNALS = ("SIGSEGV", "SIGABRT", "SIGKILL", "SIGILL", "SIGFPE", "SIGTERM")
 
 
@@ -59,6 +65,7 @@ class FakeRunner:
             "token_s": Option(
                 "float", "How long each further token takes.", default=0.0, minimum=0
             ),
+            "task_s": Option("float", "How long a task takes.", default=0.0, minimum=0),
             "jitter": Option("float", "Share by which times vary.", default=0.0, minimum=0),
             "virtual_clock": Option(
                 "bool", "Write the times that would have passed, and do not wait.", default=False
@@ -87,6 +94,7 @@ class FakeRunner:
                     "prompt_count",  # processed other prompt tokens than asked
                     "clock",  # time stamps going back
                     "nan",  # figures and scores that are no numbers
+                    "empty",  # a task's result without a character
                     "ids",  # ids outside the vocabulary
                 ),
             ),
@@ -139,6 +147,7 @@ class FakeRunner:
                 chat_template=True,
                 scoring=True,
                 top_k_logits=True,
+                tasks=TASKS,
             ),
         )
 
@@ -247,6 +256,41 @@ class FakeRunner:
             top_ids=[0] * count,
             candidates=[[likelihood] * len(ids) for ids in request.candidates] or None,
         )
+
+    def describe_task(self, task: str) -> TaskDescription:
+        """It drives nothing here either."""
+        if task not in TASKS:
+            msg = f"the fake runner has no task {task}"
+            raise RunnerFailure(msg, reason="unsupported")
+        return TaskDescription("fake summarizer", "1", {"embedded engine": "fake 1"})
+
+    def import_task(self, task: str) -> None:
+        """There is nothing to import."""
+        self.describe_task(task)
+
+    def load_task(self, task: str, request: LoadRequest) -> LoadedTask:
+        """As `load` does it."""
+        self.describe_task(task)
+        started = time.perf_counter_ns()
+        self.load(request)
+        return LoadedTask(started, time.perf_counter_ns(), {"mode": "the first words"})
+
+    def run_task(self, request: TaskRequest) -> TaskResult:
+        """The first half of the text's words."""
+        fail = str(self._options["fail"])
+        clock = _Clock(virtual=bool(self._options["virtual_clock"]))
+        submitted = clock.now()
+        if self._calls >= self._number("fail_from_call"):
+            if fail == "refuse":
+                msg = "the fake framework was told to refuse this text"
+                raise RunnerFailure(msg)
+            self._misbehave(fail)
+        clock.wait(self._pace("task_s", 0))
+        self._calls += 1
+        words = request.text.split()
+        text = "" if fail == "empty" else " ".join(words[: len(words) // 2 + 1])
+        finished = clock.now() if fail != "clock" else submitted - 1
+        return TaskResult(text, submitted, finished)
 
     def convert(self, request: ConvertRequest) -> dict[str, str]:
         """A copy of the source, as a file or in a folder, or what else `makes` says."""

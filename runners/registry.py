@@ -20,6 +20,7 @@ GROUP = "edgebench.runners"
 BUILTIN = {
     "llama.cpp": "edgebench.runners.llama_cpp:LlamaCppRunner",
     "mnn": "edgebench.runners.mnn:MnnRunner",
+    "mediapipe": "edgebench.runners.mediapipe:MediaPipeRunner",
     "fake": "edgebench.runners.fake:FakeRunner",
 }
 

@@ -20,10 +20,13 @@ from edgebench.runners.base import (
     ConvertRequest,
     GenerateRequest,
     LoadRequest,
+    Preparer,
     Runner,
     RunnerFailure,
     Scorer,
     ScoreRequest,
+    TaskRequest,
+    TaskRunner,
     Tokenizer,
     to_wire,
 )
@@ -39,6 +42,7 @@ RUNNER_FAILURE = -32000
 TOKENIZING = "give access to its tokenizer"
 SCORING = "score given tokens"
 CONVERTING = "make artifacts from a source model"
+TASKS = "run whole tasks"
 
 
 def take_streams() -> tuple[int, int]:
@@ -72,6 +76,10 @@ class Worker:
             "detokenize": self._detokenize,
             "score": self._score,
             "convert": self._convert,
+            "describe_task": self._describe_task,
+            "import_task": self._import_task,
+            "load_task": self._load_task,
+            "task": self._task,
             "unload": self._unload,
             "shutdown": self._unload,
         }
@@ -108,6 +116,8 @@ class Worker:
     def _load(self, params: dict[str, Any]) -> object:
         request = LoadRequest(**params)
         self._runner.describe()  # imports the framework, which is no part of loading
+        if isinstance(self._runner, Preparer):
+            self._runner.prepare(request)
         started_ns = time.perf_counter_ns()
         model = self._runner.load(request)
         ready_ns = time.perf_counter_ns()
@@ -136,6 +146,25 @@ class Worker:
         if not isinstance(self._runner, Converter):
             raise _lacks(CONVERTING)
         return {"made": self._runner.convert(ConvertRequest(**params))}
+
+    def _describe_task(self, params: dict[str, Any]) -> object:
+        return to_wire(self._task_runner().describe_task(params["task"]))
+
+    def _import_task(self, params: dict[str, Any]) -> object:
+        self._task_runner().import_task(params["task"])
+        return {}
+
+    def _load_task(self, params: dict[str, Any]) -> object:
+        request = LoadRequest(**params["request"])
+        return to_wire(self._task_runner().load_task(params["task"], request))
+
+    def _task(self, params: dict[str, Any]) -> object:
+        return to_wire(self._task_runner().run_task(TaskRequest(**params)))
+
+    def _task_runner(self) -> TaskRunner:
+        if not isinstance(self._runner, TaskRunner):
+            raise _lacks(TASKS)
+        return self._runner
 
     def _unload(self, params: dict[str, Any]) -> object:  # noqa: ARG002
         self._runner.close()

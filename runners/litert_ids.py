@@ -1,0 +1,222 @@
+"""Which tokens a stream of text is made of, and with which of its chunks each of them came.
+
+The engine hands a token's text over as a chunk of its own, as soon as it is whole characters: a
+token that ends within a character is held until the character is complete. So within a chunk, one
+token can end and the next begin only inside a character of several bytes. That, the vocabulary and
+the number of tokens tell nearly always which they were; what they don't tell is None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from edgebench.runners.litert_vocabulary import Vocabulary
+
+Ids = tuple[int | None, ...]
+
+REPLACEMENT = "\ufffd".encode()
+"""What the engine writes for bytes that are no character: of one token, or of up to three."""
+
+MOST_UNTOLD = 8
+"""Tokens that a piece of text can be which the vocabulary does not explain."""
+
+MOST_SILENT = 4
+"""Tokens that show no text, in one stream; of more, no token is told."""
+
+MOST_WAYS = 64
+"""To take a piece of text apart; there are hardly ever more than three."""
+
+CONTINUATION, CONTINUATION_MASK = 0x80, 0xC0
+"""How all bytes of a character but the first one begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The tokens of a stream.
+
+    Attributes:
+        ids: of all tokens in their order; None where the text does not tell which it was.
+        chunks: for each token the index of the chunk that it came with, the last one it may be.
+    """
+
+    ids: tuple[int | None, ...]
+    chunks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text that begins and ends with a token.
+
+    Attributes:
+        chunk: index of the last chunk that it is made of.
+        ways: which tokens can have made it; the first is the likeliest.
+    """
+
+    chunk: int
+    ways: Sequence[Ids]
+
+
+def pieces_of(
+    chunks: Sequence[bytes],
+    vocabulary: Vocabulary,
+    usual: Callable[[str], Sequence[int]],
+    *,
+    stripped: bool = False,
+) -> list[Piece]:
+    """The pieces of text that begin and end with a token.
+
+    Args:
+        chunks: as they came, at least one; none is empty.
+        vocabulary: of the model.
+        usual: the tokens that the model's tokenizer makes of a text; of several ways to make a
+            text, a model takes that one.
+        stripped: the text's first space, if it had one, is left out.
+    """
+    pieces: list[Piece] = []
+    for last, text in _whole_characters(chunks):
+        ways = _likeliest_first(_ways(text, vocabulary), text, usual)
+        if stripped and not pieces:
+            ways = _with_or_without_space(ways, _ways(b" " + text, vocabulary))
+        pieces.append(Piece(last, ways))
+    return pieces
+
+
+def tell(pieces: Sequence[Piece], count: int, *, silent: bool, stops: bool) -> Told:
+    """The likeliest tokens of a text.
+
+    Where several choices are as likely, tokens in which they differ are None.
+
+    Args:
+        pieces: at least one, and at most `count`.
+        count: how many tokens they are, those included that show no text. Such a token comes with
+            the next one that does.
+        silent: whether the vocabulary has tokens that show no text.
+        stops: whether the last token may be one that ends a text, which shows none.
+    """
+    hidden = count - sum(min(map(len, piece.ways)) for piece in pieces)
+    most = min(hidden, MOST_SILENT + 1) if silent else 0
+    steps = [_Step.of(piece, most, free=not (silent or stops)) for piece in pieces]
+    steps.append(_Step.of_end(pieces[-1].chunk, most, stops=stops))
+    before = _costs(steps, count)
+    if most > MOST_SILENT or count not in before[-1]:
+        last = len(pieces) - 1
+        return Told((None,) * count, tuple(pieces[min(at, last)].chunk for at in range(count)))
+    after = [
+        {count - total: cost for total, cost in costs.items()}
+        for costs in _costs(steps[::-1], count)[::-1]
+    ]
+    least = before[-1][count]
+    ids: list[set[int | None]] = [set() for _ in range(count)]
+    chunks = [0] * count
+    for step, here, beyond in zip(steps, before[:-1], after[1:], strict=True):
+        for start, cost in here.items():
+            for way, price in step.ways:
+                rest = beyond.get(start + len(way))
+                if rest is not None and cost + price + rest == least:
+                    for place, token in enumerate(way, start):
+                        ids[place].add(token)
+                        chunks[place] = max(chunks[place], step.chunk)
+    return Told(tuple(one.pop() if len(one) == 1 else None for one in ids), tuple(chunks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Tokens that came with a chunk, in each way with what it costs to believe in it.
+
+    It costs 1 for each token that shows no text, and for a text made of other tokens than the
+    tokenizer's.
+    """
+
+    chunk: int
+    ways: Sequence[tuple[Ids, int]]
+
+    @classmethod
+    def of(cls, piece: Piece, most: int, *, free: bool) -> _Step:
+        """A piece, with up to `most` tokens before it that show no text.
+
+        Where it is no character, it is as well (`free`) several tokens as one, if nothing else
+        can be more tokens than it shows.
+        """
+        untold = piece.ways[0][0] is None
+        ways = []
+        for place, way in enumerate(piece.ways):
+            unusual = (0 if free else len(way) - 1) if untold else min(place, 1)
+            ways += [((None,) * more + way, more + unusual) for more in range(max(most, 0) + 1)]
+        return cls(piece.chunk, ways)
+
+    @classmethod
+    def of_end(cls, chunk: int, most: int, *, stops: bool) -> _Step:
+        """Tokens that show no text after the last piece."""
+        most = max(most, 1 if stops else 0)
+        return cls(chunk, [((None,) * more, more) for more in range(most + 1)])
+
+
+def _costs(steps: Sequence[_Step], count: int) -> list[dict[int, int]]:
+    """Before each step and after the last: how many tokens there can be, and the least cost."""
+    costs: list[dict[int, int]] = [{0: 0}]
+    for step in steps:
+        reached: dict[int, int] = {}
+        for total, cost in costs[-1].items():
+            for way, price in step.ways:
+                after = total + len(way)
+                if after <= count and cost + price < reached.get(after, cost + price + 1):
+                    reached[after] = cost + price
+        costs.append(reached)
+    return costs
+
+
+def _whole_characters(chunks: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Texts of whole characters, each with the index of its last chunk."""
+    held = b""
+    for at, chunk in enumerate(chunks):
+        held += chunk
+        try:
+            held.decode()
+        except UnicodeDecodeError as error:
+            if error.reason == "unexpected end of data" and at < len(chunks) - 1:
+                continue
+        yield at, held
+        held = b""
+
+
+def _ways(text: bytes, vocabulary: Vocabulary) -> list[Ids]:
+    """All ways to make a text of tokens that end at its end or inside a character."""
+    ends = [at for at in range(1, len(text)) if text[at] & CONTINUATION_MASK == CONTINUATION]
+    found: list[Ids] = []
+    open_ways: list[tuple[int, Ids]] = [(0, ())]
+    while open_ways and len(found) < MOST_WAYS:
+        start, way = open_ways.pop()
+        for end in [*(at for at in ends if at > start), len(text)]:
+            token = vocabulary.get(text[start:end])
+            if token is None:
+                continue
+            if end == len(text):
+                found.append((*way, token))
+            else:
+                open_ways.append((end, (*way, token)))
+    return found
+
+
+def _likeliest_first(
+    ways: list[Ids], text: bytes, usual: Callable[[str], Sequence[int]]
+) -> Sequence[Ids]:
+    # Also where a token writes that sign itself: nothing tells it from another.
+    if not ways or REPLACEMENT in text:
+        return [(None,) * many for many in range(1, 1 + min(len(text), MOST_UNTOLD))]
+    if len(ways) == 1:
+        return ways
+    first = tuple(usual(text.decode("utf-8", "replace")))
+    return sorted(ways, key=lambda way: (way != first, len(way)))
+
+
+def _with_or_without_space(ways: Sequence[Ids], spaced: Sequence[Ids]) -> Sequence[Ids]:
+    """Where both are tokens, nothing tells which it was."""
+    if not spaced:
+        return ways
+    if None in ways[0]:
+        return spaced
+    return [(None,) * many for many in sorted({len(way) for way in (*ways, *spaced)})]

