@@ -28,6 +28,8 @@ bench: $(VENV)/.developed
 	$(BIN)/python benchmarks/fidelity.py
 	$(BIN)/python benchmarks/mnn_fidelity.py
 	$(BIN)/python benchmarks/mnn_conversion.py
+	$(BIN)/python benchmarks/litert_fidelity.py
+	$(BIN)/python benchmarks/litert_conversion.py
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -15,6 +15,7 @@ from edgebench.harness.measure import Bench, Clock, Task, run_block
 from edgebench.harness.metrics import statistics
 from edgebench.harness.observer import Outlook, Silent, Standing
 from edgebench.harness.prepare import Preparation, Prepared, PreparedVariant
+from edgebench.harness.prompts import TaskText
 from edgebench.harness.records import (
     Settings,
     first_record,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.observer import Observer
     from edgebench.harness.prompts import Prompt
-    from edgebench.harness.results.model import Cell, Failure
+    from edgebench.harness.results.model import Cell, Failure, TrialKind
     from edgebench.harness.results.run import Run
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
@@ -86,7 +87,10 @@ class _Execution:
         self._now = settings.monotonic
         self._clock = Clock()
         self._trials: list[Trial] = []
-        self._tally = Tally([workload.name for workload in scenario.workloads])
+        self._tally = Tally(
+            [workload.name for workload in scenario.workloads if workload.task is None],
+            [workload.name for workload in scenario.workloads if workload.task is not None],
+        )
         self._lasted: dict[str, float] = {}
         self._begun = self._now()
         self._prepare_s = 0.0
@@ -200,11 +204,12 @@ class _Execution:
         self._measuring_since = self._now()
         self._record_failures(prepared)
         ready = [item for item in prepared.variants if item.failure is None]
-        if not ready or not prepared.prompts:
+        cells = sum(len(_workloads(prepared, item)) for item in ready)
+        if not cells:
             return
         self._observer.planned(
             Outlook(
-                cells=len(ready) * len(prepared.prompts),
+                cells=cells,
                 min_repetitions=protocol.min_repetitions,
                 max_repetitions=protocol.max_repetitions,
                 time_budget_s=protocol.time_budget_s,
@@ -239,7 +244,7 @@ class _Execution:
         )
         block = self._tally.next_block([item.variant.id for item in group])
         first = True
-        while todo := self._todo(record.protocol, prepared.prompts, group):
+        while todo := self._todo(record.protocol, prepared, group):
             expected = sum(self._lasted.get(item.variant.id, 0.0) for item, _ in todo)
             if self._now() + (0.0 if first else expected) >= deadline:
                 self._stopped_by_budget = True
@@ -248,7 +253,7 @@ class _Execution:
             order.shuffle(todo)
             for item, tasks in todo:
                 # The smallest first: a process keeps the memory that a larger one made it touch.
-                tasks.sort(key=lambda task: task.prompt.context_tokens)
+                tasks.sort(key=_place_in_block)
                 if bench.out_of_time():
                     self._stopped_by_budget = True
                     return
@@ -270,13 +275,13 @@ class _Execution:
             bench.clock.cooldown_s += bench.protocol.cooldown_s
 
     def _todo(
-        self, protocol: ProtocolRecord, prompts: Sequence[Prompt], group: list[PreparedVariant]
+        self, protocol: ProtocolRecord, prepared: Prepared, group: list[PreparedVariant]
     ) -> list[tuple[PreparedVariant, list[Task]]]:
         """What still needs repetitions, and how many of them in the next block."""
         todo = []
         for item in group:
             tasks = []
-            for prompt in prompts:
+            for prompt in _workloads(prepared, item):
                 cell = (item.variant.id, prompt.workload)
                 measured = self._tally.measured(*cell)
                 if self._tally.is_lost(*cell) or is_settled(measured, protocol):
@@ -291,10 +296,17 @@ class _Execution:
         """What failed before it could be started is a row as well."""
         for item in prepared.variants:
             if item.failure is not None:
-                self._keep(_failed(item.variant.id, None, item.failure))
+                if len(prepared.tasks) < len(self._scenario.workloads):
+                    self._keep(_failed(item.variant.id, None, item.failure, "load"))
+                if prepared.tasks:
+                    self._keep(_failed(item.variant.id, None, item.failure, "task_load"))
                 continue
             for workload, failure in prepared.workload_failures.items():
-                self._keep(_failed(item.variant.id, workload, failure))
+                self._keep(_failed(item.variant.id, workload, failure, "generate"))
+            for task in prepared.tasks:
+                if task.task in item.task_failures:
+                    failure = item.task_failures[task.task]
+                    self._keep(_failed(item.variant.id, task.workload, failure, "task"))
 
     def _keep(self, trial: Trial, deadline: float | None = None) -> None:
         self._writer.append(trial)
@@ -307,12 +319,11 @@ class _Execution:
 
     def _standing(self, trial: Trial, deadline: float | None) -> Standing:
         measured = self._tally.measured(trial.variant, trial.workload) if trial.workload else []
-        found = (other.metrics.get("decode_rate") for other in measured)
-        rates = [rate.value for rate in found if rate is not None and rate.value is not None]
         return Standing(
-            decode_rate=statistics.median(rates) if rates else None,
+            decode_rate=_median(measured, "decode_rate"),
             measured=len(measured),
             time_left_s=None if deadline is None else max(0.0, deadline - self._now()),
+            task_latency_s=_median(measured, "task_latency_s"),
         )
 
     # The end -----------------------------------------------------------------------------------
@@ -361,9 +372,26 @@ def _identity(record: RunRecord) -> list[object]:
     return [*variants, *((w.name, w.prompt_sha256) for w in record.workloads)]
 
 
-def _failed(variant: str, workload: str | None, failure: Failure) -> Trial:
+def _workloads(prepared: Prepared, item: PreparedVariant) -> list[Prompt | TaskText]:
+    """What a variant is measured on: the prompts, and those tasks that it can run."""
+    return [*prepared.prompts, *(task for task in prepared.tasks if task.task in item.tasks)]
+
+
+def _median(trials: Sequence[Trial], key: str) -> float | None:
+    found = (trial.metrics.get(key) for trial in trials)
+    values = [each.value for each in found if each is not None and each.value is not None]
+    return statistics.median(values) if values else None
+
+
+def _place_in_block(task: Task) -> tuple[bool, int]:
+    """By the tokens in the cache at the end; whole tasks, whose tokens are not known, come last."""
+    prompt = task.prompt
+    return (True, 0) if isinstance(prompt, TaskText) else (False, prompt.context_tokens)
+
+
+def _failed(variant: str, workload: str | None, failure: Failure, kind: TrialKind) -> Trial:
     return Trial(
-        kind="load" if workload is None else "generate",
+        kind=kind,
         variant=variant,
         workload=workload,
         block=0,

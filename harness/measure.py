@@ -9,28 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgebench.devices.monitor import Monitor
-from edgebench.harness import wire
 from edgebench.harness.errors import InvalidResultError, RunnerError, RunnerRefusedError
 from edgebench.harness.failures import failure_of
-from edgebench.harness.metrics.system import energy_metrics, timeline, window_metrics
-from edgebench.harness.metrics.timing import generation_metrics
+from edgebench.harness.metrics.system import timeline, window_metrics
 from edgebench.harness.pagecache import evict
+from edgebench.harness.prompts import TaskText
 from edgebench.harness.records import utc_now
-from edgebench.harness.results.model import Measured, Tokens, Trial
+from edgebench.harness.results.model import Measured, Trial
 from edgebench.harness.results.summary import warmup_is_stable
 from edgebench.harness.results.writer import LOGS_FOLDER
 from edgebench.harness.session import Launch, Session
-from edgebench.runners.base import LoadRequest, to_wire
+from edgebench.harness.work import Generating, RunningTask
+from edgebench.runners.base import LoadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from edgebench.devices.monitor import Window
     from edgebench.devices.power import MeterSearch
     from edgebench.harness.prepare import PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.results.model import Failure, Phase, ProtocolRecord
-    from edgebench.runners.base import Generation, LoadedModel
+    from edgebench.harness.work import Loaded, Outcome, Work
 
 NS = 1e9
 IDLE_S = 1.0
@@ -55,7 +54,7 @@ class Bench:
     Attributes:
         folder: the run's folder.
         record: called with each trial as soon as it is over.
-        begins: called before each generation.
+        begins: called before each generation, or run of a task.
         out_of_time: whether the time budget is spent.
     """
 
@@ -73,18 +72,27 @@ class Bench:
 class Task:
     """A workload in a block, and how often it is to be measured there."""
 
-    prompt: Prompt
+    prompt: Prompt | TaskText
     repetitions: int
 
 
 def run_block(bench: Bench, item: PreparedVariant, tasks: Sequence[Task], block: int) -> None:
-    """Run one variant's workloads in a fresh process; another one where a framework dies."""
-    pending = list(tasks)
+    """Run one variant's workloads in a fresh process; another one where a framework dies.
+
+    Whole tasks have a process of their own.
+    """
     idle = _idle_power(bench)
     attempt = 0
-    while pending and not bench.out_of_time():
-        pending = _Process(bench, item, block, attempt, idle).run(pending)
-        attempt += 1
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        whole = task.prompt.task if isinstance(task.prompt, TaskText) else ""
+        groups.setdefault(whole, []).append(task)
+    for name, group in groups.items():
+        pending = group
+        while pending and not bench.out_of_time():
+            work = RunningTask(name) if name else Generating()
+            pending = _Process(bench, item, work, block, attempt, idle).run(pending)
+            attempt += 1
 
 
 def _idle_power(bench: Bench) -> Measured:
@@ -118,10 +126,17 @@ class _Process:
     """One start of a runner."""
 
     def __init__(
-        self, bench: Bench, item: PreparedVariant, block: int, attempt: int, idle: Measured
+        self,
+        bench: Bench,
+        item: PreparedVariant,
+        work: Work,
+        block: int,
+        attempt: int,
+        idle: Measured,
     ) -> None:
         self._bench = bench
         self._item = item
+        self._work = work
         self._block = block
         self._idle = idle
         self._log = log_name(item.variant.id, block, attempt)
@@ -134,19 +149,19 @@ class _Process:
         stamp = utc_now()
         try:
             with self._session as session:
-                session.call("probe", timeout_s=self._bench.protocol.timeout_s)
+                self._work.begin(session, self._bench.protocol.timeout_s)
                 self._bench.clock.start_s += time.perf_counter() - begun
                 with Monitor(
                     session.pid,
                     meters=self._bench.meters.meters,
                     no_meter_reason=_no_meter(self._bench),
                 ) as monitor:
-                    model = self._load(session, monitor)
-                    return self._do(tasks, session, monitor, model)
+                    self._load(session, monitor)
+                    return self._do(tasks, session, monitor)
         except RunnerError as error:
             self._bench.record(
                 Trial(
-                    kind="load",
+                    kind=self._work.load_kind,
                     variant=self._item.variant.id,
                     workload=None,
                     block=self._block,
@@ -160,16 +175,14 @@ class _Process:
             )
             return []
 
-    def _do(
-        self, tasks: list[Task], session: Session, monitor: Monitor, model: LoadedModel
-    ) -> list[Task]:
+    def _do(self, tasks: list[Task], session: Session, monitor: Monitor) -> list[Task]:
         for done, task in enumerate(tasks, start=1):
-            alive = self._workload(task, session, monitor, model)
+            alive = self._workload(task, session, monitor)
             if not alive:
                 return tasks[done:]
         return []
 
-    def _load(self, session: Session, monitor: Monitor) -> LoadedModel:
+    def _load(self, session: Session, monitor: Monitor) -> None:
         """Load the model and record how long it took and what it weighs."""
         bench, item = self._bench, self._item
         assert item.file is not None
@@ -179,24 +192,20 @@ class _Process:
             options=item.load_options,
         )
         # Cold and warm loads take turns, so that both get their repetitions.
-        cold = bench.protocol.cold_load and self._block % 2 == 1
+        may_be_cold = bench.protocol.cold_load and self._work.load_kind == "load"
+        cold = may_be_cold and self._block % 2 == 1
         not_cold = evict(item.file.path) if cold else "this load found the file in memory"
         baseline = monitor.current_rss()
         stamp, begun = utc_now(), time.perf_counter()
         monitor.begin()
-        answer = session.call("load", to_wire(request), timeout_s=bench.protocol.timeout_s)
+        loaded = self._work.load(session, request, bench.protocol.timeout_s)
         window = monitor.end()
-        model, started, ready = wire.loaded_model(answer)
         took = time.perf_counter() - begun
         bench.clock.load_s += took
-        load = Measured(value=(ready - started) / NS, unit="s", source="observed")
-        if not bench.protocol.cold_load:
+        if not may_be_cold:
             not_cold = "measure.cold_load is off"
         metrics = {
-            "load_s": load
-            if not_cold
-            else Measured.missing("s", "this load found no page of the file in memory"),
-            "load_cold_s": Measured.missing("s", not_cold) if not_cold else load,
+            **self._load_times(loaded, not_cold),
             "baseline_rss_bytes": Measured(
                 value=baseline.value,
                 unit="byte",
@@ -207,14 +216,14 @@ class _Process:
             "idle_power_w": self._idle,
             "model_bytes": Measured(value=item.file.bytes, unit="byte", source="observed"),
             "bits_per_weight": Measured(
-                value=8 * item.file.bytes / model.parameters, unit="bit", source="derived"
+                value=8 * item.file.bytes / loaded.parameters, unit="bit", source="derived"
             )
-            if model.parameters
+            if loaded.parameters
             else Measured.missing("bit", "the framework does not tell the number of weights"),
         }
         bench.record(
             Trial(
-                kind="load",
+                kind=self._work.load_kind,
                 variant=item.variant.id,
                 workload=None,
                 block=self._block,
@@ -224,14 +233,26 @@ class _Process:
                 started_at=stamp,
                 duration_s=took,
                 metrics=metrics,
-                timeline=timeline(window, started),
-                effective_options=model.effective_options,
-                parameters=model.parameters,
+                timeline=timeline(window, loaded.started_ns),
+                effective_options=dict(loaded.effective_options),
+                parameters=loaded.parameters,
             )
         )
-        return model
 
-    def _workload(self, task: Task, session: Session, monitor: Monitor, model: LoadedModel) -> bool:
+    def _load_times(self, loaded: Loaded, not_cold: str | None) -> dict[str, Measured]:
+        """How long loading took, under the key of what it was."""
+        took = (loaded.ready_ns - loaded.started_ns) / NS
+        load = Measured(value=took, unit="s", source="observed")
+        if self._work.load_kind == "task_load":
+            return {"task_load_s": load}
+        return {
+            "load_s": load
+            if not_cold
+            else Measured.missing("s", "this load found no page of the file in memory"),
+            "load_cold_s": Measured.missing("s", not_cold) if not_cold else load,
+        }
+
+    def _workload(self, task: Task, session: Session, monitor: Monitor) -> bool:
         """Warm up until stable, then repeat. False where the process can't go on."""
         protocol = self._bench.protocol
         warmups: list[Trial] = []
@@ -241,14 +262,14 @@ class _Process:
         ):
             if warmups and self._bench.out_of_time():
                 return True
-            trial, alive = self._trial(task, session, monitor, model, "warmup", len(warmups))
+            trial, alive = self._trial(task, session, monitor, "warmup", len(warmups))
             if trial.status == "failed":
                 return alive
             warmups.append(trial)
         for repetition in range(task.repetitions):
             if self._bench.out_of_time():
                 return True
-            trial, alive = self._trial(task, session, monitor, model, "measured", repetition)
+            trial, alive = self._trial(task, session, monitor, "measured", repetition)
             if trial.status == "failed":
                 return alive
         return True
@@ -258,16 +279,14 @@ class _Process:
         task: Task,
         session: Session,
         monitor: Monitor,
-        model: LoadedModel,
         phase: Phase,
         repetition: int,
     ) -> tuple[Trial, bool]:
-        """One generation; whether the process can do another."""
+        """One repetition; whether the process can do another."""
         bench = self._bench
-        request = task.prompt.request()
         bench.begins(self._item.variant.id, task.prompt.workload, phase, repetition)
         common = {
-            "kind": "generate",
+            "kind": self._work.kind,
             "variant": self._item.variant.id,
             "workload": task.prompt.workload,
             "block": self._block,
@@ -278,10 +297,9 @@ class _Process:
         monitor.begin()
         begun = time.perf_counter()
         failed: RunnerError | None = None
-        made: Generation | None = None
+        made: Outcome | None = None
         try:
-            answer = session.call("generate", to_wire(request), timeout_s=bench.protocol.timeout_s)
-            made = wire.generation(answer, request, model.vocabulary_size)
+            made = self._work.run(session, task.prompt, bench.protocol.timeout_s)
         except RunnerError as error:
             failed = error
         took = time.perf_counter() - begun
@@ -306,7 +324,7 @@ class _Process:
                     **common,
                     "status": "ok",
                     "duration_s": took,
-                    **_measurements(made, window),
+                    **made.fields(window),
                 }
             )
         bench.record(trial)
@@ -314,24 +332,3 @@ class _Process:
 
     def _failure(self, error: RunnerError) -> Failure:
         return failure_of(error, log=self._log, log_tail=self._session.log_tail())
-
-
-def _measurements(made: Generation, window: Window) -> dict[str, object]:
-    zero = made.submitted_ns
-    return {
-        "metrics": {
-            **generation_metrics(made),
-            **window_metrics(window),
-            **energy_metrics(window, made),
-        },
-        "tokens": Tokens(
-            prompt_tokens=made.prompt_tokens,
-            depth_tokens=made.depth_tokens,
-            generated_ids=list(made.token_ids),
-            tokenized_ns=None if made.tokenized_ns is None else made.tokenized_ns - zero,
-            prefilled_ns=None if made.prefilled_ns is None else made.prefilled_ns - zero,
-            token_ns=[stamp - zero for stamp in made.token_ns],
-            finish_reason=made.finish_reason,
-        ),
-        "timeline": timeline(window, zero),
-    }

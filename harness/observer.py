@@ -25,6 +25,7 @@ class Standing:
 
     Attributes:
         decode_rate: median so far in token/s, or None.
+        task_latency_s: median so far in s, or None.
         measured: repetitions so far.
         time_left_s: how long the run may still take, at most; None before the first block ended.
     """
@@ -32,6 +33,7 @@ class Standing:
     decode_rate: float | None
     measured: int
     time_left_s: float | None
+    task_latency_s: float | None = None
 
 
 class Observer(Protocol):
@@ -50,7 +52,7 @@ class Observer(Protocol):
         """A variant's process is being started."""
 
     def trial(self, variant: str, workload: str, phase: Phase, repetition: int) -> None:
-        """A generation begins."""
+        """A generation begins, or a run of a task."""
 
     def finished(self, trial: Trial, standing: Standing) -> None:
         """A trial has been recorded."""

@@ -68,6 +68,8 @@ def _repeat(measure: Measure, count: int) -> Measure:
 
 
 def _quick(workload: Workload) -> Workload:
+    if workload.generate_tokens is None:
+        return workload  # a task ends by itself; fewer repetitions are all that can be spared
     return workload.model_copy(
         update={
             "prompt_tokens": _at_most(workload.prompt_tokens, QUICK_PROMPT_TOKENS),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from edgebench.harness import wire
 from edgebench.harness.artifacts import conversion
 from edgebench.harness.errors import ModelError, RunnerError, RunnerRefusedError, StoreError
 from edgebench.harness.failures import failure_of
+from edgebench.harness.prompts import task_texts
 from edgebench.harness.results.model import Artifact, Failure
 from edgebench.harness.session import Launch, Session
 from edgebench.harness.tokenization import (
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.observer import Observer
-    from edgebench.harness.prompts import Prompt
+    from edgebench.harness.prompts import Prompt, TaskText
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
     from edgebench.harness.scenario.values import OptionScalar
     from edgebench.harness.store.sources import ModelSource
     from edgebench.harness.store.store import ModelStore, StoredFile
-    from edgebench.runners.base import Description, LoadedModel
+    from edgebench.runners.base import Description, LoadedModel, TaskDescription
 
 T = TypeVar("T")
 
@@ -42,13 +43,20 @@ PROBE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class PreparedVariant:
-    """A variant that can be started, or the reason why it can't."""
+    """A variant that can be started, or the reason why it can't.
+
+    Attributes:
+        tasks: what runs the scenario's tasks, by task.
+        task_failures: why a task can't be run, by task.
+    """
 
     variant: ExpandedVariant
     python: str | None
     probe: wire.Probe | None = None
     file: StoredFile | None = None
     failure: Failure | None = None
+    tasks: Mapping[str, TaskDescription] = field(default_factory=dict)
+    task_failures: Mapping[str, Failure] = field(default_factory=dict)
 
     @property
     def description(self) -> Description | None:
@@ -80,12 +88,14 @@ class Prepared:
 
     Attributes:
         source: the model that every artifact is made from; None where it was not even fetched.
+        tasks: the workloads that are tasks.
     """
 
     variants: tuple[PreparedVariant, ...]
     prompts: tuple[Prompt, ...]
     workload_failures: Mapping[str, Failure]
     source: StoredFile | None = None
+    tasks: tuple[TaskText, ...] = ()
 
     @property
     def context_tokens(self) -> int:
@@ -111,6 +121,7 @@ class Preparation:
         self._observer = observer
         self._pythons = pythons
         self._described: dict[tuple[str, str | None], wire.Probe | Failure] = {}
+        self._tasks: dict[tuple[str, str | None, str], TaskDescription | Failure] = {}
 
     def run(
         self, scenario: Scenario, variants: Sequence[ExpandedVariant], source: ModelSource
@@ -121,16 +132,21 @@ class Preparation:
             ModelError: the source can't be had, so that nothing can be run.
             StoreError: the store can't be written to at all.
         """
-        prepared = [self._describe(variant) for variant in variants]
+        tasks = task_texts(scenario.workloads)
+        nothing_else = len(tasks) == len(scenario.workloads)
+        prepared = [
+            self._with_tasks(self._describe(variant), tasks, nothing_else=nothing_else)
+            for variant in variants
+        ]
         if all(item.failure for item in prepared):
-            return Prepared(tuple(prepared), (), {})
+            return Prepared(tuple(prepared), (), {}, tasks=tasks)
         self._observer.preparing(f"fetching {scenario.model.name}")
         file = self._store.fetch(
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
         prepared = [self._artifact(item, file) for item in prepared]
-        made = self._prompts(scenario, prepared, file)
-        return Prepared(tuple(prepared), made.prompts, made.failures, file)
+        made = Tokenized((), {}) if nothing_else else self._prompts(scenario, prepared, file)
+        return Prepared(tuple(prepared), made.prompts, made.failures, file, tasks)
 
     def _describe(self, variant: ExpandedVariant) -> PreparedVariant:
         python = variant.python or self._pythons.get(variant.runner)
@@ -149,6 +165,47 @@ class Preparation:
             return wire.probe(session.call("probe", timeout_s=PROBE_TIMEOUT_S))
 
         return self._in_session(runner, python, "prepare", ask)
+
+    def _with_tasks(
+        self, item: PreparedVariant, wanted: Sequence[TaskText], *, nothing_else: bool
+    ) -> PreparedVariant:
+        """Find out which tasks a variant can run, before anything is fetched or made for it.
+
+        Args:
+            item: the variant.
+            wanted: the scenario's tasks.
+            nothing_else: it has no other workloads, so a variant that can't run them has failed.
+        """
+        if item.failure or item.probe is None:
+            return item
+        able: dict[str, TaskDescription] = {}
+        failures: dict[str, Failure] = {}
+        for task in dict.fromkeys(each.task for each in wanted):
+            found = self._describe_task(item, item.probe, task)
+            if isinstance(found, Failure):
+                failures[task] = found
+            else:
+                able[task] = found
+        failed = next(iter(failures.values()), None) if nothing_else and not able else None
+        return replace(item, tasks=able, task_failures=failures, failure=failed)
+
+    def _describe_task(
+        self, item: PreparedVariant, probe: wire.Probe, task: str
+    ) -> TaskDescription | Failure:
+        runner = item.variant.runner
+        if task not in probe.description.capabilities.tasks:
+            msg = f"{runner} has no task {task}"
+            return failure_of(RunnerRefusedError(msg, reason="unsupported"))
+        key = (runner, item.python, task)
+        if key not in self._tasks:
+
+            def ask(session: Session) -> TaskDescription:
+                answer = session.call("describe_task", {"task": task}, timeout_s=PROBE_TIMEOUT_S)
+                return wire.task_description(answer)
+
+            self._observer.preparing(f"{runner}: looking for {task}")
+            self._tasks[key] = self._in_session(runner, item.python, "task", ask)
+        return self._tasks[key]
 
     def _artifact(self, item: PreparedVariant, source: StoredFile) -> PreparedVariant:
         variant, probe = item.variant, item.probe

@@ -13,12 +13,13 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from edgebench.harness.errors import ModelError
-from edgebench.runners.base import GenerateRequest
+from edgebench.runners.base import GenerateRequest, TaskRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from edgebench.harness.scenario.model import Workload
+    from edgebench.harness.scenario.values import TaskName
     from edgebench.runners.base import LoadedModel
 
 ATTEMPTS = 24
@@ -75,29 +76,59 @@ class Prompt:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class TaskText:
+    """A workload that is a whole task: its text goes to the task as it is, for every model."""
+
+    workload: str
+    task: TaskName
+    text: str
+
+    def request(self) -> TaskRequest:
+        """What a runner is asked for."""
+        return TaskRequest(self.text)
+
+
+def task_texts(workloads: Iterable[Workload]) -> tuple[TaskText, ...]:
+    """The workloads that are tasks."""
+    return tuple(
+        TaskText(workload.name, workload.task, workload.prompt)
+        for workload in workloads
+        if workload.task is not None and workload.prompt is not None
+    )
+
+
 def make_prompt(
     workload: Workload, model: LoadedModel, tokenizer: TextTokenizer, *, seed: int
 ) -> Prompt:
     """Turn a workload into token ids.
 
+    Args:
+        workload: one without a task.
+        model: what the prompt must be right for.
+        tokenizer: the model's.
+        seed: of ids that are drawn at random.
+
     Raises:
         ModelError: the model has no chat template, or the template can't be applied.
     """
+    count = workload.generate_tokens
+    assert count is not None
     depth = _natural(tokenizer, workload.depth, skip=DEPTH_SKIP)[0] if workload.depth else ()
     if workload.prompt is not None:
         text = workload.prompt
         if workload.chat_template:
             text = apply_chat_template(model, text)
         text, ids = _without_double_start(text, model, tokenizer)
-        return Prompt(workload.name, ids, text, depth, workload.generate_tokens)
+        return Prompt(workload.name, ids, text, depth, count)
     assert workload.prompt_tokens is not None
     if workload.text == "synthetic":
         generator = np.random.default_rng(seed)
         drawn = generator.integers(0, model.vocabulary_size, size=workload.prompt_tokens)
         made = tuple(int(number) for number in drawn)
-        return Prompt(workload.name, made, None, depth, workload.generate_tokens)
+        return Prompt(workload.name, made, None, depth, count)
     ids, natural = _natural(tokenizer, workload.prompt_tokens)
-    return Prompt(workload.name, ids, natural, depth, workload.generate_tokens)
+    return Prompt(workload.name, ids, natural, depth, count)
 
 
 def apply_chat_template(model: LoadedModel, prompt: str) -> str:

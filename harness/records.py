@@ -15,6 +15,7 @@ from edgebench.harness.results.model import (
     MachineRecord,
     ProtocolRecord,
     RunRecord,
+    TaskEngine,
     VariantRecord,
     WorkloadRecord,
 )
@@ -84,6 +85,8 @@ def first_record(
             WorkloadRecord(
                 name=workload.name,
                 description=workload.description or "",
+                task=workload.task,
+                prompt_text=workload.prompt if workload.task else None,
                 generate_tokens=workload.generate_tokens,
                 depth=workload.depth,
             )
@@ -128,6 +131,7 @@ def prepared_record(
 
 def with_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:
     """What the framework said at the last load: the options it uses, the weights it counts."""
+    variant = _with_task_loads(variant, trials)
     for trial in reversed(trials):
         if trial.variant == variant.id and trial.kind == "load" and trial.status == "ok":
             artifact = variant.artifact
@@ -136,6 +140,15 @@ def with_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord
             return variant.model_copy(
                 update={"effective_options": trial.effective_options, "artifact": artifact}
             )
+    return variant
+
+
+def _with_task_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:
+    for trial in reversed(trials):
+        if trial.variant == variant.id and trial.kind == "task_load" and trial.status == "ok":
+            used = {"effective_options": trial.effective_options}
+            tasks = {name: each.model_copy(update=used) for name, each in variant.tasks.items()}
+            return variant.model_copy(update={"tasks": tasks})
     return variant
 
 
@@ -176,6 +189,14 @@ def _with_artifact(variant: VariantRecord, item: PreparedVariant, context: int) 
             "engine_version": description.engine_version if description else None,
             "artifact": item.artifact(),
             "context_tokens": context or None,
+            "tasks": {
+                name: TaskEngine(
+                    engine=found.engine,
+                    engine_version=found.engine_version,
+                    build=dict(found.build),
+                )
+                for name, found in item.tasks.items()
+            },
         }
     )
 

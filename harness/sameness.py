@@ -59,11 +59,12 @@ class Said:
     """What a variant said about one prompt.
 
     Attributes:
-        generated: its greedy tokens.
+        generated: its greedy tokens, up to one whose id was not told.
         scores: its ratings of the prompt's tokens from the second on, or None.
         no_scores: why there are none.
         tokenizer: whether its own tokenizer makes the reference's ids of the text.
         tokenizer_note: where they differ, or why it was not asked.
+        untold: how many tokens it made from the first one on whose id was not told.
     """
 
     generated: tuple[int, ...]
@@ -71,6 +72,7 @@ class Said:
     no_scores: str = ""
     tokenizer: TokenizerResult = "not_compared"
     tokenizer_note: str = ""
+    untold: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,7 @@ def compare_prompt(
         tokenizer=said.tokenizer,
         tokenizer_note=said.tokenizer_note,
         generated_tokens=len(said.generated),
+        untold_tokens=said.untold,
         common_tokens=common,
         parting=parting,
         metrics=metrics_of([found]),

@@ -18,11 +18,12 @@ class Tally:
     """Counts trials as they come in, so that no block has to look at all of them again.
 
     Args:
-        workloads: names of all workloads, which a failed load fails together.
+        workloads: names of the workloads that make tokens, which a failed load fails together.
+        tasks: names of those that are tasks, which the failed load of a task fails together.
     """
 
-    def __init__(self, workloads: Sequence[str]) -> None:
-        self._workloads = workloads
+    def __init__(self, workloads: Sequence[str], tasks: Sequence[str] = ()) -> None:
+        self._loaded = {"load": workloads, "task_load": tasks}
         self._measured: dict[tuple[str, str], list[Trial]] = defaultdict(list)
         self._failures: Counter[tuple[str, str]] = Counter()
         self._next_block: Counter[str] = Counter()
@@ -31,7 +32,8 @@ class Tally:
         """Take one more trial into account."""
         self._next_block[trial.variant] = max(self._next_block[trial.variant], trial.block + 1)
         if trial.status == "failed":
-            failed = self._workloads if trial.workload is None else [trial.workload]
+            one = [trial.workload] if trial.workload is not None else []
+            failed = one or self._loaded.get(trial.kind, ())
             self._failures.update((trial.variant, workload) for workload in failed)
         elif trial.workload is not None and trial.phase == "measured":
             self._measured[trial.variant, trial.workload].append(trial)

@@ -37,10 +37,12 @@ class Tokenized:
 
 
 def make_prompts(scenario: Scenario, model: LoadedModel, tokenizer: TextTokenizer) -> Tokenized:
-    """The prompts of all workloads; one that can't be made is a failure of its own."""
+    """The prompts of all workloads without a task; one that can't be made is its own failure."""
     prompts: list[Prompt] = []
     failures: dict[str, Failure] = {}
     for workload in scenario.workloads:
+        if workload.task is not None:
+            continue
         try:
             prompts.append(make_prompt(workload, model, tokenizer, seed=scenario.measure.seed))
         except ModelError as error:

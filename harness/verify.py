@@ -291,7 +291,9 @@ def _said(
 ) -> Said:
     """What it made of one prompt, and whether its tokenizer is the model's."""
     result, note = _tokenizer(item, made.text_ids[place], prompt, model)
-    return Said(made.tokens[place], tokenizer=result, tokenizer_note=note)
+    told = made.tokens[place]
+    untold = prompt.generate_tokens - len(told)
+    return Said(told, tokenizer=result, tokenizer_note=note, untold=untold)
 
 
 def _tokenizer(

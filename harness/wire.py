@@ -15,8 +15,11 @@ from edgebench.runners.base import (
     GenerateRequest,
     Generation,
     LoadedModel,
+    LoadedTask,
     ScoreRequest,
     Scores,
+    TaskDescription,
+    TaskResult,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +32,9 @@ _GENERATION = TypeAdapter(Generation)
 _MODEL = TypeAdapter(LoadedModel)
 _IDS = TypeAdapter(list[int])
 _SCORES = TypeAdapter(Scores)
+_LOADED_TASK = TypeAdapter(LoadedTask)
+_TASK_DESCRIPTION = TypeAdapter(TaskDescription)
+_TASK_RESULT = TypeAdapter(TaskResult)
 _TEXT = TypeAdapter(str)
 _TEXTS = TypeAdapter(list[str])
 
@@ -76,6 +82,40 @@ def loaded_model(result: dict[str, Any]) -> tuple[LoadedModel, int, int]:
         msg = "loading ended before it began"
         raise InvalidResultError(msg)
     return _parse(_MODEL, result.get("model"), "loaded model"), started, ready
+
+
+def task_description(result: dict[str, Any]) -> TaskDescription:
+    """The answer to ``describe_task``."""
+    return _parse(_TASK_DESCRIPTION, result, "description of a task")
+
+
+def loaded_task(result: dict[str, Any]) -> LoadedTask:
+    """The answer to ``load_task``.
+
+    Raises:
+        InvalidResultError: loading ended before it began.
+    """
+    loaded = _parse(_LOADED_TASK, result, "loaded task")
+    if loaded.ready_ns < loaded.started_ns:
+        msg = "loading ended before it began"
+        raise InvalidResultError(msg)
+    return loaded
+
+
+def task_result(result: dict[str, Any]) -> TaskResult:
+    """The answer to ``task``, if it can be true.
+
+    Raises:
+        InvalidResultError: the time goes back, or the result is empty: nothing was made in it.
+    """
+    made = _parse(_TASK_RESULT, result, "result of a task")
+    if made.finished_ns < made.submitted_ns:
+        msg = "the time stamps go back"
+        raise InvalidResultError(msg)
+    if not made.text.strip():
+        msg = "the task gave an empty text"
+        raise InvalidResultError(msg)
+    return made
 
 
 def token_ids(result: dict[str, Any]) -> list[int]:

@@ -56,8 +56,13 @@ class ReportData:
 
     @cached_property
     def workload_names(self) -> tuple[str, ...]:
-        """The workloads, in the order of the run."""
-        return tuple(each.name for each in self.record.workloads)
+        """The workloads that make tokens, in the order of the run; tasks stand apart from them."""
+        return tuple(each.name for each in self.record.workloads if each.task is None)
+
+    @cached_property
+    def task_names(self) -> tuple[str, ...]:
+        """The workloads that are whole tasks, in the order of the run."""
+        return tuple(each.name for each in self.record.workloads if each.task is not None)
 
     @cached_property
     def sameness(self) -> SameView | None:

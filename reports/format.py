@@ -26,6 +26,7 @@ _SPELLED = {
     "token/s": "tokens/s",
     "token/s/W": "tokens/s/W",
     "bit": "bits",
+    "character": "characters",
     "1": "",
 }
 _DIGITS_WITHOUT_INTERVAL = 3

@@ -19,6 +19,7 @@ from edgebench.reports.method import SOURCES, definitions, method, where_the_tim
 from edgebench.reports.options import options
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
+from edgebench.reports.tasks import INTRO, task_tables
 from edgebench.reports.text import clean
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def render_page(data: ReportData) -> str:
         measured=sum(cell.n for cell in data.cells.values()),
         answers=answers(data),
         tables=comparison_rows(data),
+        tasks=task_tables(data),
+        tasks_intro=INTRO,
         same=data.sameness,
         pictures=_pictures(data),
         gap_plots=_gap_plots(data),
@@ -73,7 +76,7 @@ def render_page(data: ReportData) -> str:
             name: json.dumps(description, indent=2, ensure_ascii=False)
             for name, description in data.record.runners.items()
         },
-        details={name: details(data, name) for name in data.workload_names},
+        details={name: details(data, name) for name in (*data.workload_names, *data.task_names)},
     )
 
 
@@ -155,6 +158,6 @@ def _largest_workload(data: ReportData) -> str:
     sizes = {
         each.name: each.depth + (each.prompt_tokens or 0) + each.generate_tokens
         for each in data.record.workloads
-        if each.name in with_timeline
+        if each.name in with_timeline and each.generate_tokens is not None
     }
     return max(sizes, key=lambda name: sizes[name], default="")

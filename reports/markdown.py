@@ -12,6 +12,7 @@ from edgebench.reports.method import definitions, method, where_the_time_went
 from edgebench.reports.options import options
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
+from edgebench.reports.tasks import INTRO, task_tables
 from edgebench.reports.text import markdown, markdown_block, markdown_code
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def render_text(data: ReportData) -> str:
         *_head(data),
         *_short(data),
         *_comparison(data),
+        *_tasks(data),
         *_sameness(data),
         *_failures(data),
         *_sweeps(data),
@@ -69,6 +71,8 @@ def _short(data: ReportData) -> Iterator[str]:
 
 
 def _comparison(data: ReportData) -> Iterator[str]:
+    if not data.workload_names:
+        return
     yield "## Comparison"
     yield (
         "Medians with their 95 % interval. **Bold** values are the best of their column, or this "
@@ -77,14 +81,32 @@ def _comparison(data: ReportData) -> Iterator[str]:
     for table in comparison_rows(data):
         yield f"### {markdown(table.workload)}"
         yield _comparison_table(table, data.sameness)
-        if table.sources:
-            yield table.sources
-        if table.footnotes:
-            yield "\n".join(
-                f"{number}. {markdown(note)}" for number, note in enumerate(table.footnotes, 1)
-            )
-        if table.remarks:
-            yield _bullets(f"{name}: {markdown(meaning)}." for name, meaning in table.remarks)
+        yield from _notes(table)
+
+
+def _notes(table: ComparisonTable) -> Iterator[str]:
+    if table.sources:
+        yield table.sources
+    if table.footnotes:
+        yield "\n".join(
+            f"{number}. {markdown(note)}" for number, note in enumerate(table.footnotes, 1)
+        )
+    if table.remarks:
+        yield _bullets(f"{name}: {markdown(meaning)}." for name, meaning in table.remarks)
+
+
+def _tasks(data: ReportData) -> Iterator[str]:
+    tables = task_tables(data)
+    if not tables:
+        return
+    yield "## Tasks"
+    yield INTRO
+    for each in tables:
+        yield f"### {markdown(each.table.workload)}: {markdown(each.task)}"
+        yield _comparison_table(each.table, None)
+        yield from _notes(each.table)
+        if each.used:
+            yield _bullets(f"{markdown_code(who)}: {markdown(text)}" for who, text in each.used)
 
 
 def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:

@@ -10,12 +10,13 @@ from edgebench.harness.metrics.statistics import MIN_BLOCKS, RESAMPLES
 from edgebench.reports.data import MEMORY_PARTS
 from edgebench.reports.format import duration, percent, scale_for
 from edgebench.reports.table import ALWAYS, WHERE_MEASURED
+from edgebench.reports.tasks import TASK_KEYS
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import RunRecord
     from edgebench.reports.data import ReportData
 
-COMPARED = frozenset((*ALWAYS, *WHERE_MEASURED, *MEMORY_PARTS))
+COMPARED = frozenset((*ALWAYS, *WHERE_MEASURED, *MEMORY_PARTS, *TASK_KEYS))
 
 SOURCES = (
     ("observed", "our own clock, or the kernel's own accounting"),
@@ -96,6 +97,11 @@ def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
             "counts as a failure, which is a row of its own."
         ),
     }
+    if any(workload.task for workload in record.workloads):
+        texts["Tasks"] = (
+            "A whole task gets its text as it is and ends by itself. It runs in processes that do "
+            "nothing else, with the same warm-up and repetitions, judged by its latency."
+        )
     return tuple(texts.items())
 
 

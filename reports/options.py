@@ -82,7 +82,7 @@ def _effective(data: ReportData, variant: VariantRecord) -> dict[str, str]:
             (
                 trial.effective_options
                 for trial in data.run.trials
-                if trial.variant == variant.id and trial.effective_options
+                if trial.variant == variant.id and trial.kind == "load" and trial.effective_options
             ),
             variant.options,
         )

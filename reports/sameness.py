@@ -216,6 +216,12 @@ def _prompt(prompt: PromptSameness) -> SamePrompt:
 def _prompt_notes(prompt: PromptSameness) -> Iterator[str]:
     if prompt.parting is not None:
         yield parting_text(prompt.parting)
+    if prompt.untold_tokens:
+        made = prompt.generated_tokens + prompt.untold_tokens
+        yield (
+            f"Of its {made} tokens the first {prompt.generated_tokens} are compared: the framework "
+            "gives text, which does not tell the next one's id."
+        )
     if prompt.tokenizer_note:
         yield f"Tokenizer: {prompt.tokenizer_note}."
     for reason in dict.fromkeys(each.reason for each in prompt.metrics.values() if each.reason):

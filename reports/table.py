@@ -121,7 +121,9 @@ class ComparisonTable:
 
 def comparison_rows(data: ReportData) -> tuple[ComparisonTable, ...]:
     """The comparison, one table for each workload."""
-    return tuple(_table(data, workload) for workload in data.workload_names)
+    return tuple(
+        comparison_of(data, workload, ALWAYS, WHERE_MEASURED) for workload in data.workload_names
+    )
 
 
 def flag_text(flag: str) -> str:
@@ -139,7 +141,7 @@ def flag_meaning(flag: str, protocol: ProtocolRecord) -> str:
     """What a cell's flag says about its values."""
     return {
         "noisy": (
-            "time to first token or decode rate varied by more than "
+            "time to first token, decode rate or a task's latency varied by more than "
             f"{percent(protocol.max_cv)} (standard deviation / mean): something disturbed it"
         ),
         "unstable_warmup": (
@@ -167,23 +169,41 @@ class _Footnotes:
         return self.texts.setdefault(reason, len(self.texts) + 1)
 
 
-def _table(data: ReportData, workload: str) -> ComparisonTable:
+def comparison_of(
+    data: ReportData,
+    workload: str,
+    always: tuple[str, ...],
+    where_measured: tuple[str, ...] = (),
+    *,
+    engines: Mapping[str, str] | None = None,
+    ranked: bool = True,
+) -> ComparisonTable:
+    """One table.
+
+    Args:
+        data: the report's data.
+        workload: its name.
+        always: keys of the columns that are there in any case.
+        where_measured: keys of those that need a value.
+        engines: what each variant drove, where that is not what made its tokens.
+        ranked: whether the best of a column is marked.
+    """
     summaries = {
         key: {each: data.summary(workload, each, key) for each in data.variant_ids}
-        for key in (*ALWAYS, *WHERE_MEASURED)
+        for key in (*always, *where_measured)
     }
     keys = [
         key
         for key, values in summaries.items()
-        if key in ALWAYS or any(each and each.median is not None for each in values.values())
+        if key in always or any(each and each.median is not None for each in values.values())
     ]
     columns = tuple(_column(key, summaries[key]) for key in keys)
-    best = {key: _best(key, summaries[key]) for key in keys}
+    best = {key: _best(key, summaries[key]) if ranked else frozenset() for key in keys}
     footnotes = _Footnotes()
     rows = tuple(
         _row(
             data.cell(workload, variant.id),
-            engine_text(variant),
+            engine_text(variant) if engines is None else engines.get(variant.id, ""),
             place,
             columns,
             summaries,

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgebench.reports.table import comparison_rows
+from edgebench.reports.tasks import TASK_KEYS, task_tables
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -37,6 +38,18 @@ def comparison_table(data: ReportData) -> Table:
     if any(value.best for each in tables for row in each.rows for value in row.values):
         table.caption = "* the best, and what this run can't tell apart from it"
         table.caption_justify = "left"
+    return table
+
+
+def task_table(data: ReportData) -> Table:
+    """The whole tasks, readable at 80 columns; none of it is marked as the best."""
+    tables = [each.table for each in task_tables(data)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("task", overflow="fold", ratio=1, min_width=12)
+    for column in _columns(tables[0], TASK_KEYS) if tables else ():
+        table.add_column(column.short, justify="right", no_wrap=True)
+    for comparison in tables:
+        _add(table, comparison, TASK_KEYS)
     return table
 
 
@@ -79,8 +92,8 @@ def sameness_text(view: SameView) -> Text:
     return text.append(view.judgement, style="red" if view.bad else "bold")
 
 
-def _add(table: Table, comparison: ComparisonTable) -> None:
-    columns = _columns(comparison)
+def _add(table: Table, comparison: ComparisonTable, keys: tuple[str, ...] = KEYS) -> None:
+    columns = _columns(comparison, keys)
     places = [comparison.columns.index(column) for column in columns]
     # Units differ between workloads (a long prompt's TTFT in s), so each section names its own.
     units = [Text(column.scale.unit, style="dim") for column in columns]
@@ -91,8 +104,8 @@ def _add(table: Table, comparison: ComparisonTable) -> None:
     table.add_section()
 
 
-def _columns(comparison: ComparisonTable) -> list[Column]:
-    return [column for column in comparison.columns if column.key in KEYS]
+def _columns(comparison: ComparisonTable, keys: tuple[str, ...] = KEYS) -> list[Column]:
+    return [column for column in comparison.columns if column.key in keys]
 
 
 def _name(row: Row) -> Text:

@@ -157,6 +157,32 @@ _ALL = (
         "Tokens produced divided by the time from handing the prompt over to the last token.",
     ),
     Metric(
+        "task_latency_s",
+        "Task latency",
+        "latency",
+        "s",
+        "lower",
+        "From handing the text over to the whole result of the task. The task decides how much it "
+        "writes, so this is no speed: compare it beside the length of the result.",
+    ),
+    Metric(
+        "task_output_characters",
+        "Length of the task's result",
+        "result",
+        "character",
+        None,
+        "Characters (Unicode code points) of the whole result.",
+    ),
+    Metric(
+        "task_load_s",
+        "Load time of the task",
+        "load",
+        "s",
+        "lower",
+        "From creating the task to its being ready for its first text, in a process that runs "
+        "nothing but tasks; importing the framework is no part of it.",
+    ),
+    Metric(
         "peak_rss_bytes",
         "Peak memory",
         "peak mem",

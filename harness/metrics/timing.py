@@ -10,7 +10,7 @@ import numpy as np
 from edgebench.harness.results.model import Measured
 
 if TYPE_CHECKING:
-    from edgebench.runners.base import Generation
+    from edgebench.runners.base import Generation, TaskResult
 
 NS = 1e9
 RATE = "token/s"
@@ -34,6 +34,15 @@ def generation_metrics(made: Generation) -> dict[str, Measured]:
         unit = "s" if key.endswith("_s") else RATE if key.endswith("_rate") else "1"
         metrics[f"engine_{key}"] = Measured(value=value, unit=unit, source="engine")
     return metrics
+
+
+def task_metrics(made: TaskResult) -> dict[str, Measured]:
+    """Latency in s and length in characters of one run of a task."""
+    length = Measured(value=len(made.text), unit="character", source="observed")
+    return {
+        "task_latency_s": _seconds(made.finished_ns - made.submitted_ns),
+        "task_output_characters": length,
+    }
 
 
 def _prompt_metrics(made: Generation) -> dict[str, Measured]:

@@ -17,6 +17,7 @@ SCHEMA_VERSION = 1
 Scalar = bool | int | float | str | None
 Source = Literal["observed", "engine", "derived", "estimated"]
 Phase = Literal["warmup", "measured"]
+TrialKind = Literal["load", "generate", "task_load", "task"]
 Verdict = Literal["agrees", "differs", "not_judged", "failed"]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -81,6 +82,15 @@ class Tokens(Record):
     finish_reason: str
 
 
+class TaskOutput(Record):
+    """What a whole task made of its text."""
+
+    text: str
+    finished_ns: int = Field(
+        description="When the whole result was there, in ns after the text was handed over."
+    )
+
+
 class Timeline(Record):
     """Samples over one trial; every list has the length of ``t_s``, null where not read."""
 
@@ -94,10 +104,12 @@ class Timeline(Record):
 
 
 class Trial(Record):
-    """One line of ``trials.jsonl``: one load of a model, or one generation."""
+    """One line of ``trials.jsonl``: one load of a model, one generation, or one run of a task."""
 
     schema_version: int = SCHEMA_VERSION
-    kind: Literal["load", "generate"]
+    kind: TrialKind = Field(
+        description="A task_load is the load of a process that runs nothing but tasks."
+    )
     variant: str
     workload: str | None = Field(
         description="Null for a load, which serves all workloads of its block."
@@ -110,6 +122,7 @@ class Trial(Record):
     duration_s: float = Field(description="Wall time from the harness's point of view.")
     metrics: dict[str, Measured] = {}
     tokens: Tokens | None = None
+    output: TaskOutput | None = Field(default=None, description="Of a task that was run.")
     timeline: Timeline | None = None
     effective_options: dict[str, Scalar] = Field(
         default={}, description="What the framework says it really used; in the record of a load."
@@ -191,6 +204,9 @@ class PromptSameness(Record):
     generated_tokens: int = Field(
         description="How many tokens were generated, greedily, up to one whose id was not told."
     )
+    untold_tokens: int = Field(
+        default=0, description="How many were generated from that one on, and not compared."
+    )
     common_tokens: int = Field(
         description="How many of them, from the first on, the reference makes too."
     )
@@ -242,6 +258,17 @@ class ReferenceRecord(Record):
     )
 
 
+class TaskEngine(Record):
+    """What runs a task of a variant; it need not be what makes the variant's tokens."""
+
+    engine: str
+    engine_version: str
+    build: dict[str, str] = {}
+    effective_options: dict[str, Scalar] = Field(
+        default={}, description="What it says it used, at its last load."
+    )
+
+
 class VariantRecord(Record):
     """One column of the comparison: a framework, a quantisation, its options."""
 
@@ -255,6 +282,9 @@ class VariantRecord(Record):
     artifact: Artifact | None = None
     context_tokens: int | None = None
     effective_options: dict[str, Scalar] = {}
+    tasks: dict[str, TaskEngine] = Field(
+        default={}, description="By task, for those tasks that it can run."
+    )
     sameness: Sameness | None = Field(
         default=None, description="How it compares with the reference; null where not verified."
     )
@@ -265,8 +295,11 @@ class WorkloadRecord(Record):
 
     name: str
     description: str
+    task: str | None = Field(
+        default=None, description="The whole task that it is, of which no token is counted."
+    )
     prompt_tokens: int | None = None
-    generate_tokens: int
+    generate_tokens: int | None = Field(description="Null for a task, which ends by itself.")
     depth: int = 0
     prompt_sha256: Sha256 | None = Field(
         default=None, description="Of the token ids, as decimal numbers joined by commas."

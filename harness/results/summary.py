@@ -13,21 +13,28 @@ if TYPE_CHECKING:
 
     from edgebench.harness.results.model import ProtocolRecord, RunRecord, Trial
 
-STEADY_METRICS = ("ttft_s", "decode_rate")
-"""What warm-up, repetitions and the noise flag are judged by."""
+STEADY_METRICS = ("ttft_s", "decode_rate", "task_latency_s")
+"""What warm-up, repetitions and the noise flag are judged by; a cell has two of them, or one."""
 
 
 def summarize(record: RunRecord, trials: Sequence[Trial]) -> list[Cell]:
     """One cell for each variant and workload, in the run's order, failed ones included."""
     by_cell: dict[tuple[str, str], list[Trial]] = defaultdict(list)
-    loads: dict[str, list[Trial]] = defaultdict(list)
+    loads: dict[tuple[str, str], list[Trial]] = defaultdict(list)
     for trial in trials:
         if trial.workload is None:
-            loads[trial.variant].append(trial)
+            loads[trial.variant, trial.kind].append(trial)
         else:
             by_cell[trial.variant, trial.workload].append(trial)
+    # Tasks run in processes of their own, whose loads say nothing about the others.
     return [
-        _cell(record, variant.id, workload.name, by_cell, loads[variant.id])
+        _cell(
+            record,
+            variant.id,
+            workload.name,
+            by_cell,
+            loads[variant.id, "task_load" if workload.task else "load"],
+        )
         for variant in record.variants
         for workload in record.workloads
     ]

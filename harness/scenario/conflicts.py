@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.scenario.expand import as_tuple, expand_variant
-from edgebench.harness.scenario.problems import Finding, KeyPath, quote
+from edgebench.harness.scenario.problems import Finding, KeyPath, quote, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,9 +19,25 @@ if TYPE_CHECKING:
 
 MAX_VARIANTS: Final = 500
 
+_NOT_OF_A_TASK: Final[Mapping[str, str]] = {
+    "prompt_tokens": "a task works on the text of prompt",
+    "generate_tokens": "a task ends by itself",
+    "chat_template": "a task puts the text in the model's chat template itself",
+    "text": "a task works on the text of prompt",
+    "depth": "a task begins with an empty KV cache",
+}
+_NOTHING_ASKED: Final[Mapping[str, tuple[object, ...]]] = {
+    "chat_template": (None, False),
+    "text": (None, "natural"),
+    "depth": (None, 0),
+}
+"""What the model has for a key that was not written."""
+
 
 def workload_conflicts(workload: Mapping[str, object]) -> list[Finding]:
     """What does not go together in one workload."""
+    if workload.get("task") is not None:
+        return _task_conflicts(workload)
     has_prompt = workload.get("prompt") is not None
     has_length = workload.get("prompt_tokens") is not None
     findings = []
@@ -36,6 +52,26 @@ def workload_conflicts(workload: Mapping[str, object]) -> list[Finding]:
     if workload.get("text") == "synthetic" and not has_length:
         message = "only a prompt of a given length can be synthetic; give prompt_tokens"
         findings.append(Finding(("text",), message, at="key"))
+    if workload.get("generate_tokens") is None and not _misspelled("generate_tokens", workload):
+        message = "this key is missing: how many tokens to generate, exactly"
+        findings.append(Finding(("generate_tokens",), message))
+    return findings
+
+
+def _misspelled(key: str, workload: Mapping[str, object]) -> bool:
+    """Whether something like `key` is there, which is reported as an unknown key."""
+    return any(other != key and suggestion(other, (key,)) for other in map(str, workload))
+
+
+def _task_conflicts(workload: Mapping[str, object]) -> list[Finding]:
+    """What a task can't have: it takes a text as it is, and ends by itself."""
+    findings = []
+    if workload.get("prompt") is None:
+        message = "a task works on a text; give it as prompt"
+        findings.append(Finding((), message))
+    for key, why in _NOT_OF_A_TASK.items():
+        if workload.get(key) not in _NOTHING_ASKED.get(key, (None,)):
+            findings.append(Finding((key,), f"{why}; leave this out beside task", at="key"))
     return findings
 
 

@@ -31,6 +31,7 @@ from edgebench.harness.scenario.values import (
     Some,
     Sweepable,
     SweepableQuantization,
+    TaskName,
     Text,
     refusal,
 )
@@ -131,10 +132,17 @@ class Variant(Written):
 
 
 class Workload(Written):
-    """One row of the comparison: a prompt and how many tokens to generate."""
+    """One row of the comparison: a prompt and how many tokens to generate, or a task and a text."""
 
     name: Slug = Field(description="Its name, which no other workload has.")
-    prompt: Text | None = Field(default=None, description="The prompt itself.")
+    task: TaskName | None = Field(
+        default=None,
+        description="A whole task of a framework's own, which gets `prompt` as it is and ends by "
+        "itself; its latency is measured, and no token rate. See docs/mediapipe.md.",
+    )
+    prompt: Text | None = Field(
+        default=None, description="The prompt itself, or the text that a task works on."
+    )
     prompt_tokens: Annotated[int, Field(ge=1, le=_MOST_TOKENS)] | None = Field(
         default=None,
         description="In place of `prompt`: how long a prompt to make, in tokens, exactly.",
@@ -146,10 +154,10 @@ class Workload(Written):
         default="natural",
         description="What `prompt_tokens` is made of: natural text, or synthetic token ids.",
     )
-    generate_tokens: int = Field(
-        ge=2,
-        le=_MOST_TOKENS,
-        description="How many tokens to generate, exactly; a time per token needs two.",
+    generate_tokens: Annotated[int, Field(ge=2, le=_MOST_TOKENS)] | None = Field(
+        default=None,
+        description="How many tokens to generate, exactly; a time per token needs two. Every "
+        "workload without a task has it.",
     )
     depth: int = Field(
         default=0,

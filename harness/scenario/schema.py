@@ -46,9 +46,22 @@ def scenario_schema() -> dict[str, object]:
     text = {"type": "string", "minLength": 1}
     variant["properties"]["quantization"] |= {"anyOf": [text, _list_of(text)]}
 
+    text = {"prompt": {"type": "string"}}
+    length = {"prompt_tokens": {"type": "integer"}}
+    generated = {"generate_tokens": {"type": "integer"}, "task": {"type": "null"}}
+    nothing = {"type": "null"}
+    whole_task = {
+        "task": {"type": "string"},
+        "prompt_tokens": nothing,
+        "generate_tokens": nothing,
+        "chat_template": {"const": False},
+        "text": {"const": "natural"},
+        "depth": {"const": 0},
+    }
     definitions["Workload"]["oneOf"] = [
-        {"required": ["prompt"], "properties": {"prompt": {"type": "string"}}},
-        {"required": ["prompt_tokens"], "properties": {"prompt_tokens": {"type": "integer"}}},
+        {"required": ["prompt", "generate_tokens"], "properties": text | generated},
+        {"required": ["prompt_tokens", "generate_tokens"], "properties": length | generated},
+        {"required": ["task", "prompt"], "properties": text | whole_task},
     ]
     return {"$schema": DIALECT, "title": "edgebench scenario", **_without_title(schema)}
 

@@ -40,6 +40,9 @@ _Item = TypeVar("_Item")
 
 HIGH_PRECISION: Final = "high_precision"
 
+TaskName: TypeAlias = Literal["text-summarizer"]
+"""The whole tasks that a workload may ask for."""
+
 
 def refusal(message: str, kind: LiteralString = "refused") -> PydanticCustomError:
     """An error whose message is `message` as it is."""

@@ -15,10 +15,10 @@ from edgebench.harness.results.run import read_run
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.llama_cpp, pytest.mark.mnn]
+pytestmark = [pytest.mark.llama_cpp, pytest.mark.mnn, pytest.mark.mediapipe]
 
 
-def test_both_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
+def test_the_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
     """`edgebench run smollm2-135m --quick`: every cell measured, one table, sameness shown."""
     done = subprocess.run(
         [sys.executable, "-m", "edgebench", "run", "smollm2-135m", "--quick", "--json",
@@ -29,7 +29,7 @@ def test_both_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
     run = read_run(json.loads(done.stdout)["run_dir"])
     assert [cell.status for cell in run.record.cells] == ["ok"] * len(run.record.cells)
     variants = {variant.id: variant for variant in run.record.variants}
-    assert {variant.engine for variant in variants.values()} == {"llama.cpp", "MNN"}
+    assert {variant.engine for variant in variants.values()} == {"llama.cpp", "MNN", "LiteRT-LM"}
     assert len(run.record.cells) == 2 * len(variants)
     for variant in variants.values():
         assert variant.artifact is not None
@@ -37,7 +37,7 @@ def test_both_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
         assert variant.sameness is not None
         assert variant.sameness.verdict == "not_judged"
     proofs = [proof.sameness and proof.sameness.verdict for proof in run.record.proofs]
-    assert proofs == ["agrees", "agrees"]
+    assert proofs == ["agrees", "agrees", "agrees"]
     prompts = {(load.workload, load.tokens.prompt_tokens) for load in run.trials if load.tokens}
     assert len(prompts) == 2  # one length a workload, whatever the framework
     for trial in run.trials:

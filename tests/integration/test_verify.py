@@ -263,6 +263,7 @@ def test_a_framework_that_tells_nothing_is_not_said_to_agree(tmp_path: Path) -> 
     text = " ".join(done.stdout.split())
     assert "not judged: its framework tells neither token ids nor log-likelihoods" in text
     assert "0/0" in text
+    assert "Of its 5 tokens the first 0 are compared" in text
     assert "rate nothing" in text
 
 

@@ -35,12 +35,13 @@ def test_validate_says_what_would_run() -> None:
         "llama.cpp source threads=2",
         "llama.cpp Q8_0 threads=2",
         "mnn int4",
+        "mediapipe int8",
         "pp512-tg128",
         "512 tokens, natural",
         "5 to 20, until the median is known to ±2 %",
         "300 s in all, 120 s a load or generation",
         "every variant and each framework's most exact artifact",
-        "valid: 4 variants on 2 workloads, 8 cells",
+        "valid: 5 variants on 2 workloads, 10 cells",
     ):
         assert expected in result.output
     assert max(map(len, result.output.splitlines())) <= 80
@@ -55,9 +56,11 @@ def test_validate_prints_json() -> None:
         "llama.cpp source threads=4",
         "mnn int4 block_size=32 output_quantization=int8 threads=2",
         "mnn int4 block_size=32 output_quantization=int8 threads=4",
+        "mediapipe int4 cache_length=768 threads=2",
+        "mediapipe int4 cache_length=768 threads=4",
     ]
     assert printed["variants"][0]["sweep"] == "llama.cpp source"
-    assert printed["cells"] == 8
+    assert printed["cells"] == 12
     assert printed["scenario"]["measure"]["seed"] == 1
 
 

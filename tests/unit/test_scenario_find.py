@@ -24,7 +24,11 @@ def test_the_shipped_scenarios_are_known_and_right() -> None:
     assert builtin_scenarios() == ["llama2-7b", "smollm2-135m"]
     for name in builtin_scenarios():
         scenario = load_scenario(find_scenario(name), runners=runner_classes())
-        assert {variant.runner for variant in scenario.variants} == {"llama.cpp", "mnn"}
+        assert {variant.runner for variant in scenario.variants} == {
+            "llama.cpp",
+            "mnn",
+            "mediapipe",
+        }
         assert scenario.name == name
         assert {workload.name for workload in scenario.workloads} == {"chat", "pp512-tg128"}
 

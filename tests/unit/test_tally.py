@@ -9,11 +9,16 @@ from edgebench.harness.tally import Tally
 
 
 def trial(
-    workload: str | None, *, ok: bool = True, block: int = 0, phase: str = "measured"
+    workload: str | None,
+    *,
+    ok: bool = True,
+    block: int = 0,
+    phase: str = "measured",
+    kind: str = "",
 ) -> Trial:
     return Trial.model_validate(
         {
-            "kind": "generate" if workload else "load",
+            "kind": kind or ("generate" if workload else "load"),
             "variant": "v",
             "workload": workload,
             "block": block,
@@ -71,3 +76,12 @@ def test_blocks_go_on_behind_the_last_one(tally: Tally) -> None:
     assert tally.next_block(["v", "w"]) == 0
     tally.add(trial("a", block=4))
     assert tally.next_block(["v", "w"]) == 5
+
+
+@pytest.mark.parametrize(("kind", "lost"), [("load", "a"), ("task_load", "summary")])
+def test_a_failed_load_fails_its_own_kind_of_work(kind: str, lost: str) -> None:
+    """Tasks are loaded in processes of their own: one that fails says nothing about tokens."""
+    tally = Tally(["a"], ["summary"])
+    for _ in range(2):
+        tally.add(trial(None, ok=False, kind=kind))
+    assert [name for name in ("a", "summary") if tally.is_lost("v", name)] == [lost]

@@ -12,7 +12,7 @@ from edgebench.harness.errors import ExitStatus
 from edgebench.harness.execute import cells_worked
 from edgebench.harness.results.summary import summarize
 from edgebench.reports.data import build_report_data
-from edgebench.reports.terminal import comparison_table, sameness_table, sameness_text
+from edgebench.reports.terminal import comparison_table, sameness_table, sameness_text, task_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,10 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
         click.echo(json.dumps(shown, indent=2))
         return status
     if status != ExitStatus.NOTHING_RAN:
-        Console().print(comparison_table(data))
+        if data.workload_names:
+            Console().print(comparison_table(data))
+        if data.task_names:
+            Console().print(task_table(data))
     if same is not None:
         Console().print(sameness_table(same))
         Console(highlight=False).print(sameness_text(same))

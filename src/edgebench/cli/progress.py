@@ -67,7 +67,7 @@ class _Plain:
             left = _left(standing.time_left_s)
             self._line(
                 f"  {trial.workload}: repetition {standing.measured}, "
-                f"median {_rate(standing.decode_rate)}{', ' + left if left else ''}"
+                f"median {_figure(standing) or '–'}{', ' + left if left else ''}"
             )
 
     def note(self, text: str) -> None:
@@ -132,8 +132,8 @@ class _Live:
     def finished(self, trial: Trial, standing: Standing) -> None:
         if trial.status == "failed":
             self._console.print(Text(_failure(trial), style="red"))
-        if trial.workload is not None and standing.decode_rate is not None:
-            self._known[trial.variant, trial.workload] = f"{standing.decode_rate:.1f} token/s"
+        if trial.workload is not None and (figure := _figure(standing)):
+            self._known[trial.variant, trial.workload] = figure
         if standing.time_left_s is not None:
             minutes, seconds = divmod(round(standing.time_left_s), 60)
             self._left = f"{minutes}:{seconds:02d} left"
@@ -163,8 +163,11 @@ def _failure(trial: Trial) -> str:
     return f"{where} failed: {trial.failure.message.splitlines()[0]}"
 
 
-def _rate(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f} token/s"
+def _figure(standing: Standing) -> str:
+    """What a person watches for: the decode rate, or of a task its latency; empty without one."""
+    if standing.task_latency_s is not None:
+        return f"{standing.task_latency_s:.2f} s"
+    return "" if standing.decode_rate is None else f"{standing.decode_rate:.1f} token/s"
 
 
 def _left(seconds: float | None) -> str:

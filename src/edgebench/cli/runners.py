@@ -36,11 +36,16 @@ ABILITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A runner, installed or not."""
+    """A runner, installed or not.
+
+    Attributes:
+        tasks: by the name of each whole task that it knows, what runs it, or why nothing does.
+    """
 
     name: str
     installed: bool
     description: Description | None
+    tasks: dict[str, str]
     problem: str | None
     pip: str | None
     quantizations: tuple[str, ...]
@@ -70,24 +75,39 @@ def _look(name: str) -> Status:
     try:
         kind = runner_class(name)
     except RunnerFailure as failure:
-        return Status(name, False, None, str(failure), None, (), ())  # noqa: FBT003
+        return Status(name, False, None, {}, str(failure), None, (), ())  # noqa: FBT003
     with tempfile.TemporaryDirectory() as folder:
         launch = Launch(name, Path(folder) / "probe.log", config.python if config else None)
         description, problem = None, None
+        tasks: dict[str, str] = {}
         try:
             with Session(launch) as session:
                 description = wire.description(session.call("probe", timeout_s=PROBE_TIMEOUT_S))
+            tasks = {task: _task(launch, task) for task in description.capabilities.tasks}
         except RunnerError as error:
             problem = str(error)
     return Status(
         name=name,
         installed=description is not None,
         description=description,
+        tasks=tasks,
         problem=problem,
         pip=f"pip install '{kind.PIP}'",
         quantizations=("source", *kind.QUANTIZATIONS),
         options=tuple(kind.OPTIONS),
     )
+
+
+def _task(launch: Launch, task: str) -> str:
+    """What runs a task; asked in a process without what makes the runner's tokens."""
+    try:
+        with Session(launch) as session:
+            answer = session.call("describe_task", {"task": task}, timeout_s=PROBE_TIMEOUT_S)
+            found = wire.task_description(answer)
+    except RunnerError as error:
+        return str(error)
+    inside = "".join(f", {name} {value}" for name, value in found.build.items())
+    return f"{found.engine} {found.engine_version}{inside}"
 
 
 def _described(status: Status) -> Text:
@@ -104,6 +124,7 @@ def _described(status: Status) -> Text:
         "options": status.options,
     }
     lines = [f"{name}: {', '.join(values)}" for name, values in facts.items() if values]
+    lines += [f"task {name}: {what}" for name, what in status.tasks.items()]
     engine = f"{status.description.engine} {status.description.engine_version}"
     if status.name == "fake":
         engine += ", for tests of edgebench; it is no framework"

@@ -89,8 +89,8 @@ def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) 
     rows.add_column("generate", justify="right")
     rows.add_column("depth", justify="right")
     for workload in scenario.workloads:
-        lengths = (str(workload.generate_tokens), str(workload.depth))
-        rows.add_row(workload.name, Text(_clean(_prompt(workload))), *lengths)
+        lengths = ("–", "–") if workload.task else (workload.generate_tokens, workload.depth)
+        rows.add_row(workload.name, Text(_clean(_prompt(workload))), *map(str, lengths))
 
     limits = Table.grid(padding=(0, 2))
     limits.add_column(style="bold", no_wrap=True)
@@ -135,6 +135,8 @@ def _prompt(workload: Workload) -> str:
         return f"{workload.prompt_tokens} tokens, {workload.text}"
     text = " ".join(workload.prompt.split())
     short = text if len(text) <= _LONGEST_PROMPT else text[: _LONGEST_PROMPT - 1] + "…"
+    if workload.task is not None:
+        return f"{workload.task} of “{short}”"
     return f"“{short}”{' in the chat template' if workload.chat_template else ''}"
 
 
