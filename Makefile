@@ -7,6 +7,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# Compilers take the set-up of llama.cpp's AMX kernels for dead code, and what they make of it crashes at
+# the first prompt (GCC 12 does, others are reported). So those kernels are left out, and a wheel in pip's
+# cache that has them is not used.
+NO_AMX := -DCMAKE_C_FLAGS=-mno-amx-int8 -DCMAKE_CXX_FLAGS=-mno-amx-int8
+LLAMA_ARGS := $(strip $(CMAKE_ARGS) $(shell grep -qs amx_tile /proc/cpuinfo && echo "$(NO_AMX)"))
+HAS_AMX := import sys, llama_cpp; sys.exit(b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info())
+
 .PHONY: demo test lint bench clean
 
 demo: $(VENV)/.installed
@@ -39,7 +46,10 @@ $(VENV)/.installed: pyproject.toml
 	@echo 'Installing. Where pip has no llama.cpp from before, it compiles one: 4 to 15 minutes.'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[all]'
+	CMAKE_ARGS='$(LLAMA_ARGS)' $(BIN)/python -m pip install --quiet --editable '.[all]'
+	@$(BIN)/python -c '$(HAS_AMX)' || CMAKE_ARGS='$(LLAMA_ARGS)' $(BIN)/python -m pip install \
+	  --quiet --no-cache-dir --no-deps --force-reinstall \
+	  "llama-cpp-python==$$($(BIN)/python -c 'import llama_cpp; print(llama_cpp.__version__)')"
 	@touch $@
 
 $(VENV)/.developed: $(VENV)/.installed
