@@ -194,7 +194,10 @@ class _Process:
         # Cold and warm loads take turns, so that both get their repetitions.
         may_be_cold = bench.protocol.cold_load and self._work.load_kind == "load"
         cold = may_be_cold and self._block % 2 == 1
-        not_cold = evict(item.file.path) if cold else "this load found the file in memory"
+        files = [item.file.path, *self._work.prepare(session, request, bench.protocol.timeout_s)]
+        not_cold = "this load found the file in memory"
+        if cold:
+            not_cold = next(filter(None, map(evict, files)), "")
         baseline = monitor.current_rss()
         stamp, begun = utc_now(), time.perf_counter()
         monitor.begin()

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from edgebench.harness.errors import (
+    InvalidResultError,
     RunnerCrashedError,
     RunnerError,
     RunnerProtocolError,
@@ -27,6 +28,7 @@ from edgebench.harness.errors import (
     RunnerUnavailableError,
 )
 from edgebench.runners import protocol
+from edgebench.runners.scratch import remove_abandoned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,8 +90,8 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            self.stop()
+        if kind is None or isinstance(error, RunnerRefusedError | InvalidResultError):
+            self.stop()  # so that it can put its things away
         else:
             self._end()  # it may be in the middle of something: don't wait for it
 
@@ -267,6 +269,7 @@ class Session:
         if process is not None:
             self._kill()  # the group: also children that outlived their parent
             process.wait()
+            remove_abandoned()  # a killed one leaves as much as the model is large
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     with contextlib.suppress(OSError):

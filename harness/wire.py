@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -116,6 +117,11 @@ def task_result(result: dict[str, Any]) -> TaskResult:
         msg = "the task gave an empty text"
         raise InvalidResultError(msg)
     return made
+
+
+def read_files(result: dict[str, Any]) -> list[Path]:
+    """The answer to ``prepare``: files that loading will read besides the model."""
+    return [Path(text) for text in _parse(_TEXTS, result.get("reads"), "files to be read")]
 
 
 def token_ids(result: dict[str, Any]) -> list[int]:

@@ -19,6 +19,7 @@ from edgebench.runners.base import to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from edgebench.devices.monitor import Window
     from edgebench.harness.session import Session
@@ -65,6 +66,9 @@ class Work(Protocol):
     def begin(self, session: Session, timeout_s: float) -> None:
         """Import the framework, which is no part of loading."""
 
+    def prepare(self, session: Session, request: LoadRequest, timeout_s: float) -> list[Path]:
+        """Make what loading is to find; files that it will read besides the model."""
+
     def load(self, session: Session, request: LoadRequest, timeout_s: float) -> Loaded:
         """Load the model."""
 
@@ -84,6 +88,10 @@ class Generating:
     def begin(self, session: Session, timeout_s: float) -> None:
         """Import the framework."""
         session.call("probe", timeout_s=timeout_s)
+
+    def prepare(self, session: Session, request: LoadRequest, timeout_s: float) -> list[Path]:
+        """What the runner makes before a load, such as a warm cache."""
+        return wire.read_files(session.call("prepare", to_wire(request), timeout_s=timeout_s))
 
     def load(self, session: Session, request: LoadRequest, timeout_s: float) -> Loaded:
         """Load the model."""
@@ -117,6 +125,10 @@ class RunningTask:
     def begin(self, session: Session, timeout_s: float) -> None:
         """Import what runs the task, and not what makes tokens."""
         session.call("import_task", {"task": self._task}, timeout_s=timeout_s)
+
+    def prepare(self, session: Session, request: LoadRequest, timeout_s: float) -> list[Path]:  # noqa: ARG002
+        """Nothing: a task loads what it is given."""
+        return []
 
     def load(self, session: Session, request: LoadRequest, timeout_s: float) -> Loaded:
         """Load the model for the task."""

@@ -63,6 +63,8 @@ class Capabilities:
 
     Attributes:
         tokenizer: a runner that is a `Tokenizer` can load a vocabulary and nothing else.
+        tokenizer_loads_model: it loads the whole model all the same, so that it is asked for
+            prompts only where the model's own files have no tokenizer that is understood.
         tokenizes: a runner's `tokenize` gives its framework's own ids of a text, to be compared,
             once the model is loaded; prompts are not made with it.
         scoring: the runner is a `Scorer`.
@@ -77,6 +79,7 @@ class Capabilities:
     ignores_end_of_text: bool
     threads: bool
     tokenizer: bool = False
+    tokenizer_loads_model: bool = False
     tokenizes: bool = False
     chat_template: bool = False
     scoring: bool = False
@@ -220,8 +223,12 @@ class Runner(Protocol):
 class Preparer(Protocol):
     """A runner that has something to do before a load, which is no part of how long that takes."""
 
-    def prepare(self, request: LoadRequest) -> None:
-        """Whatever `load` is to find there, such as a warm cache. Not needed for it to work."""
+    def prepare(self, request: LoadRequest) -> Sequence[str]:
+        """Make what `load` is to find, such as a warm cache; called before it, with its request.
+
+        Returns:
+            Paths of files that `load` will read besides the model.
+        """
 
 
 @runtime_checkable

@@ -6,11 +6,13 @@ framework, and no report should ever show it beside one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 from types import MappingProxyType
@@ -110,6 +112,9 @@ class FakeRunner:
                 default="all",
                 choices=("all", "two", "none"),
             ),
+            "prepares": Option(
+                "bool", "Write a file before each load, which reads it then.", default=False
+            ),
             "makes": Option(
                 "str",
                 "What converting makes.",
@@ -128,6 +133,8 @@ class FakeRunner:
         self._context = 0
         self._model = ""
         self._ballast: bytearray | None = None
+        self._prepared: Path | None = None
+        self._cleanup = contextlib.ExitStack()
 
     def describe(self) -> Description:
         """It drives nothing."""
@@ -151,6 +158,14 @@ class FakeRunner:
             ),
         )
 
+    def prepare(self, request: LoadRequest) -> list[str]:
+        """Write a file for `load`, where that is asked for."""
+        if not request.options.get("prepares"):
+            return []
+        self._prepared = Path(self._cleanup.enter_context(tempfile.TemporaryDirectory())) / "ready"
+        self._prepared.write_text("ready", encoding="utf-8")
+        return [str(self._prepared)]
+
     def load(self, request: LoadRequest) -> LoadedModel:
         """Read the file's hash, take the memory asked for, wait as long as asked."""
         self._options = {name: option.default for name, option in self.OPTIONS.items()}
@@ -169,7 +184,7 @@ class FakeRunner:
             effective_options={"threads": self._options["threads"], "context": self._context},
             vocabulary_size=VOCABULARY,
             architecture="fake",
-            parameters=len(content),
+            parameters=len(content) + (len(self._prepared.read_text()) if self._prepared else 0),
             chat_template=CHAT_TEMPLATE,
         )
 
@@ -320,6 +335,7 @@ class FakeRunner:
     def close(self) -> None:
         """Give the memory back."""
         self._ballast = None
+        self._cleanup.close()
 
     def _number(self, name: str) -> int:
         return int(self._options.get(name) or 0)

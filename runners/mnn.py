@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -42,6 +41,7 @@ from edgebench.runners.mnn_settings import (
     to_mnn,
     usable_caches,
 )
+from edgebench.runners.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,8 +107,7 @@ class MnnRunner:
         check_cache(options, platform.machine())
         mapped = None
         if options.get("mmap"):
-            folder = tempfile.TemporaryDirectory(prefix="edgebench-mnn-")
-            mapped = self._cleanup.enter_context(folder)
+            mapped = str(self._cleanup.enter_context(scratch_folder()))
         engine = Engine(library, model.config, to_mnn(options, mapped), self._console)
         self._check_fallback(options)
         engine.vocabulary_size = model.vocabulary_size or engine.measure_vocabulary()

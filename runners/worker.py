@@ -70,6 +70,7 @@ class Worker:
         self._runner = runner
         self._methods: dict[str, Callable[[dict[str, Any]], object]] = {
             "probe": self._probe,
+            "prepare": self._prepare,
             "load": self._load,
             "generate": self._generate,
             "tokenize": self._tokenize,
@@ -116,12 +117,16 @@ class Worker:
     def _load(self, params: dict[str, Any]) -> object:
         request = LoadRequest(**params)
         self._runner.describe()  # imports the framework, which is no part of loading
-        if isinstance(self._runner, Preparer):
-            self._runner.prepare(request)
         started_ns = time.perf_counter_ns()
         model = self._runner.load(request)
         ready_ns = time.perf_counter_ns()
         return {"started_ns": started_ns, "ready_ns": ready_ns, "model": to_wire(model)}
+
+    def _prepare(self, params: dict[str, Any]) -> object:
+        self._runner.describe()
+        if not isinstance(self._runner, Preparer):
+            return {"reads": []}
+        return {"reads": list(self._runner.prepare(LoadRequest(**params)))}
 
     def _generate(self, params: dict[str, Any]) -> object:
         return to_wire(self._runner.generate(GenerateRequest(**params)))

@@ -479,3 +479,21 @@ def test_cold_and_warm_loads_are_kept_apart(make_scenario: MakeScenario, run_fak
         for metrics in loads
     ]
     assert kinds == [(True, False), (False, True)] * 2
+
+
+def test_what_a_runner_prepares_is_no_part_of_a_load(
+    make_scenario: MakeScenario, run_fake: RunFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made before, and a cold load finds neither it nor the model in memory."""
+    evicted: list[str] = []
+    monkeypatch.setattr(
+        "edgebench.harness.measure.evict", lambda path: evicted.append(path.read_text()) or ""
+    )
+    path = make_scenario(
+        "prepares: true",
+        measure="{warmup: {min: 1, max: 1}, repetitions: {min: 2, max: 2}, cold_load: true}",
+    )
+    run = run_fake(path)
+    assert [trial.status for trial in run.trials if trial.kind == "load"] == ["ok", "ok"]
+    assert len(evicted) == 2  # in the one cold load of two
+    assert evicted[1] == "ready"
