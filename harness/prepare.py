@@ -246,17 +246,17 @@ class Preparation:
     ) -> Tokenized:
         """Tokenize once, so that all frameworks get the same ids.
 
-        The first variant that can does it; without one, the tokenizer in the model's own files.
-        A file that a framework can't read is its own failure, set in `prepared`.
+        The first variant that can does it; without one, the tokenizer in the model's own files;
+        without that, a variant whose framework has to load the model for it. A file that a
+        framework can't read is its own failure, set in `prepared`.
         """
         self._observer.preparing("tokenizing the prompts")
 
         def remotely(session: Session, model: LoadedModel) -> Tokenized:
             return make_prompts(scenario, model, RemoteTokenizer(session))
 
-        for position, item in enumerate(prepared):
-            if item.description is None or not item.description.capabilities.tokenizer:
-                continue
+        quick, slow = _with_tokenizer(prepared)
+        for position in quick:
             if made := self._with_vocabulary(prepared, position, remotely):
                 return made
         if all(item.failure for item in prepared):
@@ -265,6 +265,9 @@ class Preparation:
             return make_prompts(scenario, *own_tokenizer(source.path))
         except ModelError as error:
             nothing = NoTokenizer(error.message)
+        for position in slow:
+            if made := self._with_vocabulary(prepared, position, remotely):
+                return made
         # Ids that are drawn at random need no tokenizer, but the vocabulary's size.
         for position in range(len(prepared)):
             if made := self._with_vocabulary(
@@ -308,6 +311,16 @@ class Preparation:
 
     def _launch(self, runner: str, python: str | None, purpose: str) -> Launch:
         return Launch(runner, self._logs / f"{purpose}-{runner}.log", python)
+
+
+def _with_tokenizer(prepared: Sequence[PreparedVariant]) -> tuple[list[int], list[int]]:
+    """Places of the variants that can make prompts: by their vocabulary, and by the whole model."""
+    found: tuple[list[int], list[int]] = ([], [])
+    for position, item in enumerate(prepared):
+        can = item.description.capabilities if item.description is not None else None
+        if can is not None and can.tokenizer:
+            found[can.tokenizer_loads_model].append(position)
+    return found
 
 
 def _shapes_nothing(options: Mapping[str, object]) -> RunnerRefusedError:

@@ -42,7 +42,12 @@ def option_text(value: Scalar) -> str:
 def options(data: ReportData) -> Options:
     """Compare the variants' effective options and the facts that act like options."""
     variants = data.record.variants
-    used = {each.id: _facts(each) | _effective(data, each) for each in variants}
+    # A task has an engine of its own, which its table names.
+    makes_tokens = any(workload.task is None for workload in data.record.workloads)
+    used = {
+        each.id: _facts(each, makes_tokens=makes_tokens) | _effective(data, each)
+        for each in variants
+    }
     names = dict.fromkeys(name for values in used.values() for name in values)
     table = {name: [values.get(name, ABSENT) for values in used.values()] for name in names}
     differing = tuple(name for name, values in table.items() if len(set(values)) > 1)
@@ -64,10 +69,10 @@ def options(data: ReportData) -> Options:
     )
 
 
-def _facts(variant: VariantRecord) -> dict[str, str]:
+def _facts(variant: VariantRecord, *, makes_tokens: bool) -> dict[str, str]:
     facts = {
-        "engine": variant.engine,
-        "engine version": variant.engine_version,
+        "engine": variant.engine if makes_tokens else None,
+        "engine version": variant.engine_version if makes_tokens else None,
         "quantization": variant.quantization,
         "context tokens": variant.context_tokens,
     }
@@ -84,6 +89,7 @@ def _effective(data: ReportData, variant: VariantRecord) -> dict[str, str]:
                 for trial in data.run.trials
                 if trial.variant == variant.id and trial.kind == "load" and trial.effective_options
             ),
-            variant.options,
+            {},
         )
-    return {name: option_text(value) for name, value in effective.items()}
+    # What shaped the artifact is no option of its loading, and stands there as it was asked for.
+    return {name: option_text(value) for name, value in {**variant.options, **effective}.items()}

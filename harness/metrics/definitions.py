@@ -81,7 +81,8 @@ _ALL = (
         "prefill",
         "s",
         "lower",
-        "From the prompt's token ids being known to the whole prompt having been processed.",
+        "From the prompt's token ids being known to the whole prompt having been processed; "
+        "tokenizing included where a framework does it as a part of that.",
     ),
     Metric(
         "first_token_s",

@@ -48,7 +48,8 @@ def task_metrics(made: TaskResult) -> dict[str, Measured]:
 def _prompt_metrics(made: Generation) -> dict[str, Measured]:
     start = made.submitted_ns
     if made.tokenized_ns is None:
-        tokenize = Measured.missing("s", "the prompt was handed over as token ids")
+        reason = "the framework was handed token ids, or tokenizes as a part of its prefill"
+        tokenize = Measured.missing("s", reason)
     else:
         tokenize = _seconds(made.tokenized_ns - start)
         start = made.tokenized_ns

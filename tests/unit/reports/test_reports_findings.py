@@ -238,6 +238,24 @@ def test_an_option_that_was_overruled_is_named(by_hand):
     assert options(data).overruled == (("A", "threads", "4", "2"),)
 
 
+def test_what_shaped_the_artifact_stands_among_the_options(by_hand):
+    """A framework says what it uses of loading; what was converted with stands beside it."""
+    data = by_hand(
+        {"A": {"decode_rate": [1.0, 1.0]}, "B": {"decode_rate": [1.0, 1.0]}},
+        options={"A": {"cache_length": 768}, "B": {"cache_length": 4096}},
+    )
+    variants = [
+        each.model_copy(update={"effective_options": {"threads": 2}})
+        for each in data.record.variants
+    ]
+    record = data.record.model_copy(update={"variants": variants})
+    made = type(data.run)(data.run.path, record, data.run.trials)
+    compared = options(build_report_data(made))
+    assert compared.differing == ("cache_length",)
+    assert compared.rows == (("A", ("768",)), ("B", ("4096",)))
+    assert ("threads", "2") in compared.shared
+
+
 def test_failures_are_gathered_with_the_end_of_their_log(data):
     """The sample's crash is one failure with its signal, its place and its clean log."""
     (failure,) = data.failures
