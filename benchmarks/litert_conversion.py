@@ -27,7 +27,8 @@ from edgebench.models.architecture import Architecture
 from edgebench.models.canonical import CanonicalModel, open_model
 from edgebench.models.rope import default_rope
 from edgebench.runners.base import ConvertRequest
-from edgebench.runners.litert_convert import QUANTIZATIONS, Recipe, make_bundle
+from edgebench.runners.litert_convert import Recipe, make_bundle
+from edgebench.runners.litert_settings import QUANTIZATIONS
 
 if TYPE_CHECKING:
     from edgebench.models.weights import Floats

@@ -38,10 +38,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", default=MODEL, help="a source, as in a scenario")
     parser.add_argument("--quantization", default="int8", choices=MediaPipeRunner.QUANTIZATIONS)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--prompt", type=int, default=128)
-    parser.add_argument("--generate", type=int, default=128)
+    parser.add_argument("--rounds", type=int, default=70)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--prompt", type=int, default=64)
+    parser.add_argument("--generate", type=int, default=64)
     arguments = parser.parse_args()
     litert_lm.set_min_log_severity(litert_lm.LogSeverity.ERROR)
     source = ModelStore().fetch(parse_source(arguments.model, base=Path())).path
@@ -75,7 +75,8 @@ def compare(bundle: Path, arguments: argparse.Namespace) -> None:
 def ours(bundle: Path, arguments: argparse.Namespace) -> dict[str, float]:
     """By the time stamps of a measurement."""
     runner = MediaPipeRunner()
-    runner.load(LoadRequest(str(bundle), CACHE_LENGTH, {"threads": arguments.threads}))
+    options = {"threads": arguments.threads, "cache": "none"}
+    runner.load(LoadRequest(str(bundle), CACHE_LENGTH, options))
     ids = runner.tokenize(TEXT.read_text("utf-8")[: 8 * arguments.prompt])[: arguments.prompt]
     made = runner.generate(GenerateRequest(ids, arguments.generate))
     runner.close()

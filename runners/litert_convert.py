@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import tempfile
 from dataclasses import dataclass
 from importlib import metadata
@@ -15,6 +14,12 @@ from edgebench.runners.checked_weights import lossy_note
 from edgebench.runners.litert_decoder import Forms, decoder_graphs
 from edgebench.runners.litert_file import ModelFile
 from edgebench.runners.litert_pack import Facts, write_bundle
+from edgebench.runners.litert_settings import (
+    CACHE_LENGTH,
+    PREFILL_LENGTHS,
+    QUANTIZATIONS,
+    WEIGHT_ONLY,
+)
 from edgebench.runners.litert_shapes import check_lengths, check_shapes
 from edgebench.runners.litert_stops import STOPS, stops_of
 from edgebench.runners.litert_weights import BLOCK_SIZE, PRECISIONS, Form, Precision
@@ -24,13 +29,6 @@ if TYPE_CHECKING:
 
     from edgebench.models.canonical import CanonicalModel
     from edgebench.runners.base import ConvertRequest, Scalar
-
-WEIGHT_ONLY = "int8_weight_only"
-QUANTIZATIONS = ("fp32", "fp16", "int8", WEIGHT_ONLY, "int4")
-
-CACHE_LENGTH = 1280
-PREFILL_LENGTHS = (32, 128, 512)
-"""Where none are asked for: those of them that the cache has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +67,17 @@ class Recipe:
         if output is None:
             output = quantization if quantization in ("fp32", "fp16") else "int8"
         precision = _precision(output)
-        if quantization == WEIGHT_ONLY and precision != "int8":
+        if quantization == WEIGHT_ONLY and precision == "int4":
             msg = (
-                f"output_quantization is {precision}, but with {WEIGHT_ONLY} all matrices are kept "
-                "in int8; leave it out"
+                f"output_quantization is int4, of which blocks can't be widened as {WEIGHT_ONLY} "
+                "does it; leave it out"
+            )
+            raise RunnerFailure(msg, reason="unsupported")
+        block_size = options.get("block_size")
+        if block_size is not None and "int4" not in (quantization, precision):
+            msg = (
+                f"block_size is of int4, and {quantization} with {precision} for the output layer "
+                "has no blocks; leave it out"
             )
             raise RunnerFailure(msg, reason="unsupported")
         stops = options.get("stop_tokens") or STOPS[0]
@@ -87,7 +92,7 @@ class Recipe:
         return cls(
             quantization=quantization,
             output=precision,
-            block_size=_whole(options.get("block_size"), BLOCK_SIZE),
+            block_size=_whole(block_size, BLOCK_SIZE),
             cache_length=cache_length,
             prefill_lengths=lengths,
             stops=str(stops),
@@ -97,10 +102,11 @@ class Recipe:
     @property
     def forms(self) -> Forms:
         """How the graphs that edgebench writes keep their matrices."""
-        weights = "fp32" if self.quantization == WEIGHT_ONLY else self.quantization
-        output = "fp32" if self.quantization == WEIGHT_ONLY else self.output
+        widened = self.quantization == WEIGHT_ONLY
+        weights = _precision("int8" if widened else self.quantization)
         return Forms(
-            Form(_precision(weights), self.block_size), Form(_precision(output), self.block_size)
+            Form(weights, self.block_size, widened=widened),
+            Form(self.output, self.block_size, widened=widened and self.output == "int8"),
         )
 
 
@@ -200,13 +206,6 @@ def make_bundle(model: CanonicalModel, recipe: Recipe, target: Path) -> dict[str
         graphs = place / "graphs.tflite"
         made = decoder_graphs(model, forms, recipe.prefill_lengths, recipe.cache_length)
         ModelFile(made, tool).write(graphs)
-        if recipe.quantization == WEIGHT_ONLY:
-            from edgebench.runners.litert_quantizer import keep_int8  # noqa: PLC0415 - a package
-
-            exact, graphs = graphs, place / "int8.tflite"
-            tool = f"{tool}, {keep_int8(exact, graphs)}"
-            exact.unlink()
-            facts = dataclasses.replace(facts, converter=tool)
         write_bundle(graphs, model.tokenizer, stops, facts, target)
     result = {"tool": tool}
     if note := _note(model, recipe):
@@ -216,7 +215,7 @@ def make_bundle(model: CanonicalModel, recipe: Recipe, target: Path) -> dict[str
 
 def _note(model: CanonicalModel, recipe: Recipe) -> str:
     notes = [lossy_note(model)]
-    if recipe.quantization not in (recipe.output, WEIGHT_ONLY):
+    if recipe.quantization.removesuffix("_weight_only") != recipe.output:
         notes.append(f"embedding and output layer are kept as {recipe.output}")
     return "; ".join(filter(None, notes))
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator  # noqa: TC003 - the only import of its kind
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from edgebench.runners.base import RunnerFailure
 from edgebench.runners.flatbuffer import FlatBufferError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from edgebench.runners.base import Scalar
 
 FACTS_VERSION = 1
 """The newest one that is understood."""
@@ -45,6 +49,7 @@ class Facts:
     Attributes:
         start_id: what a prompt begins with; the engine adds nothing to a prompt of such a bundle.
         stop_tokens: ``reserved``, where a generation has any length, or ``model``.
+        shape: by the converter's options, what it was made with.
     """
 
     architecture: str | None
@@ -54,6 +59,7 @@ class Facts:
     start_text: str
     end_text: str
     stop_tokens: str | None
+    shape: Mapping[str, Scalar]
 
 
 def read_facts(text: str) -> Facts:
@@ -85,7 +91,19 @@ def read_facts(text: str) -> Facts:
         start_text=_text(told.get("start_text")) or "",
         end_text=_text(told.get("end_text")) or "",
         stop_tokens=_text(told.get("stop_tokens")),
+        shape=_shape(told),
     )
+
+
+def _shape(told: dict[str, object]) -> dict[str, Scalar]:
+    lengths = told.get("prefill_lengths")
+    shape = {
+        "cache_length": _whole(told.get("cache_length")),
+        "prefill_lengths": ",".join(map(str, lengths)) if isinstance(lengths, list) else None,
+        "block_size": _whole(told.get("block_size")),
+        "output_quantization": _text(told.get("output_quantization")),
+    }
+    return {name: value for name, value in shape.items() if value is not None}
 
 
 def read_settings(message: bytes) -> ModelSettings:

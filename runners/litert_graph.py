@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["FLOAT32", "FLOAT16", "INT32", "INT8", "INT4"]
 """Of a tensor, by TFLite's names."""
 
+WIDENS: dict[Kind, int] = {"FLOAT16": 3, "INT8": 5}
+"""The version of the operator that makes float32 of each; of int8 with a scale for each row."""
+
 Shape: TypeAlias = "tuple[int, ...]"
 
 
@@ -134,15 +137,16 @@ class Graph:
         return self._constants[key]
 
     def weights(self, matrix: Matrix) -> int:
-        """Stored weights as an operator takes them: those in float16 as float32 again."""
+        """Stored weights as a layer takes them."""
         tensor = self.matrix(matrix)
-        if matrix.kind != "FLOAT16":
+        if not matrix.widened:
             return tensor
-        key = (id(matrix), "float32")
+        key, matrix_shape = (id(matrix), "float32"), self.shape(tensor)
         if key not in self._constants:
             # The engine does it once, when it loads the model.
-            widened = self._add("DEQUANTIZE", [tensor], self.shape(tensor), "Dequantize", version=3)
-            self._constants[key] = widened
+            self._constants[key] = self._add(
+                "DEQUANTIZE", [tensor], matrix_shape, "Dequantize", version=WIDENS[matrix.kind]
+            )
         return self._constants[key]
 
     def reshape(self, tensor: int, shape: Shape, kind: Kind = "FLOAT32") -> int:
@@ -220,7 +224,7 @@ class Graph:
             return self._add("EMBEDDING_LOOKUP", inputs, shape, version=3)
         # Only what was found is widened; the whole matrix would be, once for every graph.
         found = self._add("EMBEDDING_LOOKUP", inputs, shape, kind="FLOAT16", version=3)
-        return self._add("DEQUANTIZE", [found], shape, "Dequantize", version=3)
+        return self._add("DEQUANTIZE", [found], shape, "Dequantize", version=WIDENS["FLOAT16"])
 
     def overwrite(self, tensor: int, values: int, start: int, name: str) -> int:
         """A tensor with a part replaced by `values`, from the place `start`; named `name`."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from edgebench.runners.litert_vocabulary import Vocabulary
+    from edgebench.runners.litert_vocabulary import Tokens, Vocabulary
 
 Ids = tuple[int | None, ...]
 
@@ -53,35 +53,42 @@ class Piece:
 
     Attributes:
         chunk: index of the last chunk that it is made of.
-        ways: which tokens can have made it; the first is the likeliest.
+        ways: which tokens can have made it; the first is the likeliest. None is a token of which
+            the text does not tell which it was.
+        untold: no tokens were found that write it, and the ways are only as many as may have.
     """
 
     chunk: int
     ways: Sequence[Ids]
+    untold: bool = False
 
 
 def pieces_of(
     chunks: Sequence[bytes],
-    vocabulary: Vocabulary,
+    tokens: Tokens,
     usual: Callable[[str], Sequence[int]],
-    *,
-    stripped: bool = False,
 ) -> list[Piece]:
     """The pieces of text that begin and end with a token.
 
     Args:
         chunks: as they came, at least one; none is empty.
-        vocabulary: of the model.
+        tokens: of the model.
         usual: the tokens that the model's tokenizer makes of a text; of several ways to make a
             text, a model takes that one.
-        stripped: the text's first space, if it had one, is left out.
     """
     pieces: list[Piece] = []
     for last, text in _whole_characters(chunks):
-        ways = _likeliest_first(_ways(text, vocabulary), text, usual)
-        if stripped and not pieces:
-            ways = _with_or_without_space(ways, _ways(b" " + text, vocabulary))
-        pieces.append(Piece(last, ways))
+        ways: list[_Way] = []
+        # Where a token writes that sign itself, nothing tells it from another.
+        if REPLACEMENT not in text:
+            ways = _likeliest_first(_ways(text, tokens), text, usual)
+            if tokens.stripped and not pieces:
+                ways = _with_or_without_space(ways, _ways(b" " + text, tokens))
+        if ways:
+            pieces.append(Piece(last, [way.ids for way in ways]))
+        else:
+            most = min(len(text), MOST_UNTOLD)
+            pieces.append(Piece(last, [(None,) * many for many in range(1, 1 + most)], untold=True))
     return pieces
 
 
@@ -141,10 +148,9 @@ class _Step:
         Where it is no character, it is as well (`free`) several tokens as one, if nothing else
         can be more tokens than it shows.
         """
-        untold = piece.ways[0][0] is None
         ways = []
         for place, way in enumerate(piece.ways):
-            unusual = (0 if free else len(way) - 1) if untold else min(place, 1)
+            unusual = (0 if free else len(way) - 1) if piece.untold else min(place, 1)
             ways += [((None,) * more + way, more + unusual) for more in range(max(most, 0) + 1)]
         return cls(piece.chunk, ways)
 
@@ -183,40 +189,46 @@ def _whole_characters(chunks: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
         held = b""
 
 
-def _ways(text: bytes, vocabulary: Vocabulary) -> list[Ids]:
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Tokens that write a text, and how many of them stand for a byte that others write too."""
+
+    ids: Ids = ()
+    unlikely: int = 0
+
+
+def _ways(text: bytes, tokens: Tokens) -> list[_Way]:
     """All ways to make a text of tokens that end at its end or inside a character."""
     ends = [at for at in range(1, len(text)) if text[at] & CONTINUATION_MASK == CONTINUATION]
-    found: list[Ids] = []
-    open_ways: list[tuple[int, Ids]] = [(0, ())]
+    found: list[_Way] = []
+    open_ways: list[tuple[int, _Way]] = [(0, _Way())]
+    vocabularies: Sequence[tuple[Vocabulary, int]] = ((tokens.by_text, 0), (tokens.lone_bytes, 1))
     while open_ways and len(found) < MOST_WAYS:
         start, way = open_ways.pop()
         for end in [*(at for at in ends if at > start), len(text)]:
-            token = vocabulary.get(text[start:end])
-            if token is None:
-                continue
-            if end == len(text):
-                found.append((*way, token))
-            else:
-                open_ways.append((end, (*way, token)))
+            part = text[start:end]
+            for vocabulary, unlikely in vocabularies:
+                if part not in vocabulary:
+                    continue
+                longer = _Way((*way.ids, vocabulary[part]), way.unlikely + unlikely)
+                if end == len(text):
+                    found.append(longer)
+                else:
+                    open_ways.append((end, longer))
     return found
 
 
 def _likeliest_first(
-    ways: list[Ids], text: bytes, usual: Callable[[str], Sequence[int]]
-) -> Sequence[Ids]:
-    # Also where a token writes that sign itself: nothing tells it from another.
-    if not ways or REPLACEMENT in text:
-        return [(None,) * many for many in range(1, 1 + min(len(text), MOST_UNTOLD))]
-    if len(ways) == 1:
+    ways: list[_Way], text: bytes, usual: Callable[[str], Sequence[int]]
+) -> list[_Way]:
+    if len(ways) < 2:  # noqa: PLR2004
         return ways
     first = tuple(usual(text.decode("utf-8", "replace")))
-    return sorted(ways, key=lambda way: (way != first, len(way)))
+    return sorted(ways, key=lambda way: (way.ids != first, way.unlikely, len(way.ids)))
 
 
-def _with_or_without_space(ways: Sequence[Ids], spaced: Sequence[Ids]) -> Sequence[Ids]:
+def _with_or_without_space(ways: list[_Way], spaced: list[_Way]) -> list[_Way]:
     """Where both are tokens, nothing tells which it was."""
-    if not spaced:
-        return ways
-    if None in ways[0]:
-        return spaced
-    return [(None,) * many for many in sorted({len(way) for way in (*ways, *spaced)})]
+    if not ways or not spaced:
+        return ways or spaced
+    return [_Way((None,) * many) for many in sorted({len(way.ids) for way in (*ways, *spaced)})]

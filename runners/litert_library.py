@@ -13,7 +13,7 @@ from importlib import metadata
 from typing import Any
 
 from edgebench.runners.base import RunnerFailure
-from edgebench.runners.console import NO_REASON, Console
+from edgebench.runners.console import Console
 
 PACKAGE = "litert-lm-api"
 PIP = "edgebench[mediapipe]"
@@ -82,13 +82,13 @@ class Library:
         lines = told.decode("utf-8", "replace").splitlines() if told else []
         texts = [text for line in lines if (text := tidy(line))]
         # Of some failures it has nothing but places in its source, and the log has the reason.
-        return "; ".join(texts) or self.console.reason() or NO_REASON
+        return "; ".join(texts) or self.console.reason()
 
 
 def tidy(line: str) -> str:
     """What a line of the engine's log tells; empty where it is about the engine's source."""
     if line.strip().startswith(NOISE):
         return ""
-    text = PLACE.sub("", PREFIX.sub("", line.strip())).strip()
+    text = PLACE.sub("", PREFIX.sub("", line.strip())).strip().lstrip("└ ")
     text = re.sub(r"^Failed to create engine: ", "", text)
     return "" if re.fullmatch(r"[A-Z_]+:|", text) else CAUSE.sub("", text)

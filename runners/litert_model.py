@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from edgebench.runners.base import Generation, LoadedModel, RunnerFailure, Scores
-from edgebench.runners.litert_engine import Engine
+from edgebench.runners.litert_backend import load_engine
 from edgebench.runners.litert_ids import pieces_of, tell
-from edgebench.runners.litert_library import tidy
 from edgebench.runners.litert_score import Scoring
 from edgebench.runners.litert_texts import Texts
 from edgebench.runners.litert_vocabulary import read_tokens
@@ -19,20 +18,14 @@ if TYPE_CHECKING:
 
     from edgebench.runners.base import GenerateRequest, Scalar, ScoreRequest
     from edgebench.runners.litert_bundle import Bundle
-    from edgebench.runners.litert_engine import Stream, Turn
     from edgebench.runners.litert_ids import Told
     from edgebench.runners.litert_library import Library
+    from edgebench.runners.litert_session import Stream, Turn
     from edgebench.runners.litert_settings import Chosen
     from edgebench.runners.litert_vocabulary import Tokens
 
 BEYOND = 1
 """Tokens made beyond those asked for: the engine hands each over when the next one is made."""
-
-ON_CPU = "XNNPACK delegate for CPU"
-"""Of the line with which the engine tells that it computes on the CPU."""
-
-NO_PLUGIN = "Failed to apply compiler plugins: "
-"""Before the reason for which it does so though a neural processor was asked for."""
 
 
 class Model:
@@ -50,7 +43,8 @@ class Model:
     """
 
     def __init__(self, library: Library, bundle: Bundle, chosen: Chosen, cache: str | None) -> None:
-        if not bundle.settings.stops:
+        # One may be named without a token in it, which is none.
+        if not any(bundle.settings.stops):
             msg = (
                 f"{bundle.path.name} names no stop tokens, and LiteRT-LM generates nothing without "
                 "one; pack it again with a stop token in its metadata"
@@ -60,16 +54,29 @@ class Model:
         self._chosen = chosen
         self._tokens: Tokens | None = None
         before = _threads()
-        self._engine = _load(library, bundle, chosen, cache)
+        self._engine = load_engine(library, str(bundle.path), chosen, cache)
         # Its own thread takes part.
         self._threads = _threads() - before + 1 if before else chosen.threads
+        try:
+            self._look_in()
+        except BaseException:
+            self._engine.close()
+            raise
+
+    def _look_in(self) -> None:
+        """What the loaded engine and its bundle tell."""
+        bundle, chosen = self._bundle, self._chosen
         facts = bundle.facts
         self._start_token = self._engine.start_token()
         self._due_token = facts.start_id if facts is not None else self._start_token
         start_text = facts.start_text if facts is not None else ""
-        self._texts = Texts(self._engine, self._start_token, start_text)
-        self._scoring = Scoring(self._engine, self._texts, self._start_token)
+        self._texts = Texts(self._engine, self._start_token, start_text, self._due_token)
         self._room = chosen.max_tokens or bundle.cache_length or bundle.settings.max_tokens
+        rooms = [room for room in (self._room, bundle.cache_length) if room]
+        self._most_rated = min(rooms, default=None)
+        self._scoring = Scoring(
+            self._engine, self._texts, self._start_token, self._due_token, self._most_rated
+        )
         self.vocabulary_size = bundle.vocabulary_size or self._tokens_count()
 
     def close(self) -> None:
@@ -86,6 +93,10 @@ class Model:
             "cache": chosen.cache,
             "stop_tokens": facts.stop_tokens if facts is not None else "the bundle's own",
         }
+        if self._bundle.cache_length is not None:
+            effective["cache_length"] = self._bundle.cache_length
+        if facts is not None:
+            effective |= facts.shape
         start = self._due_token
         return LoadedModel(
             effective_options=effective,
@@ -157,7 +168,7 @@ class Model:
         """
         self._check_ids(request.ids)
         count = len(request.ids)
-        most = min(self._room or count, self._bundle.cache_length or count)
+        most = self._most_rated or count
         if not 1 <= request.start < count or count > most:
             msg = (
                 f"can't score positions {request.start} to {count} in a context of {most} tokens; "
@@ -173,11 +184,17 @@ class Model:
         self._check_ids(request.prompt_ids)
         self._check_ids(request.depth_ids)
         asked = len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens
-        if self._room is not None and asked + BEYOND > self._room:
+        needed = asked + BEYOND
+        if self._room is not None and needed > self._room:
+            most = self._bundle.cache_length
+            remedy = (
+                f"set cache_length to {needed} or more, and have the bundle made anew"
+                if most is None or needed > most
+                else f"set max_num_tokens to {needed} or more, or leave it out"
+            )
             msg = (
                 f"{asked} tokens are asked for and the context holds {self._room}, one of which is "
-                "needed to see the last token come; raise max_num_tokens, or have the bundle made "
-                "with a greater cache_length"
+                f"needed to see the last token come; {remedy}"
             )
             raise RunnerFailure(msg, reason="invalid")
 
@@ -231,9 +248,7 @@ class Model:
         """The tokens by the text that came."""
         if self._tokens is None:
             self._tokens = self._read_tokens()
-        pieces = pieces_of(
-            stream.chunks, self._tokens.by_text, self._usual, stripped=self._tokens.stripped
-        )
+        pieces = pieces_of(stream.chunks, self._tokens, self._usual)
         if len(pieces) > wanted + BEYOND:
             msg = f"LiteRT-LM gave {len(pieces)} pieces of text for {wanted + BEYOND} tokens"
             raise RunnerFailure(msg)
@@ -247,9 +262,9 @@ class Model:
         return read_tokens(bundle.read(bundle.tokenizer), sentencepiece=bundle.sentencepiece)
 
     def _tokens_count(self) -> int:
-        """The size of the vocabulary, where the graph does not tell: as far as tokens show text."""
+        """The size of the vocabulary, where the graph does not tell: that of the tokenizer."""
         self._tokens = self._read_tokens()
-        return 1 + max(self._tokens.by_text.values(), default=0)
+        return self._tokens.size
 
     def _usual(self, text: str) -> list[int]:
         try:
@@ -258,41 +273,8 @@ class Model:
             return []
 
     def _stop_text(self) -> str:
-        stop = self._bundle.settings.stops[0]
+        stop = next(stop for stop in self._bundle.settings.stops if stop)
         return stop if isinstance(stop, str) else self._engine.detokenize(list(stop))
-
-
-def _load(library: Library, bundle: Bundle, chosen: Chosen, cache: str | None) -> Engine:
-    library.talk(everything=chosen.backend == "npu")
-    try:
-        engine = Engine(
-            library,
-            str(bundle.path),
-            backend=chosen.backend,
-            threads=chosen.threads,
-            max_tokens=chosen.max_tokens,
-            cache=cache,
-        )
-    except RunnerFailure as failure:
-        if chosen.backend == "cpu":
-            raise
-        _refuse_backend(chosen.backend, library.console.reason(), failure)
-    finally:
-        library.talk(everything=False)
-    if chosen.backend == "npu":
-        # Without one it computes on the CPU, and only the log tells.
-        lines = library.console.lines()
-        if not library.console.readable() or any(ON_CPU in line for line in lines):
-            engine.close()
-            told = [line.partition(NO_PLUGIN)[2] for line in lines if NO_PLUGIN in line]
-            why = f" ({tidy(told[0])})" if told else ""
-            _refuse_backend("npu", f"the engine would compute on the CPU instead{why}", None)
-    return engine
-
-
-def _refuse_backend(backend: str, why: str, cause: Exception | None) -> NoReturn:
-    msg = f"LiteRT-LM can't use the back end {backend} on this machine: {why}; set backend: cpu"
-    raise RunnerFailure(msg, reason="unavailable") from cause
 
 
 def _figures(taken_in: Turn, made: Turn) -> dict[str, float]:

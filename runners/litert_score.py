@@ -29,25 +29,29 @@ MOST_BACK = 16
 """Tokens more than asked for that are rated, where a text can't be cut at the place asked for."""
 
 CHECKED = "The quick brown fox jumps over the lazy dog, and 12 boxes of it are quite enough."
-CHECKED_TOKENS = 14
+COMPARED = 8
 NEAR, FAR = 1, 6
-"""Lengths of the two prefixes that must give the same figures of the tokens after both."""
+"""Lengths of the two prefixes that must give the same figures of the tokens after both; the second
+is longer where the text can't be cut at two places before."""
 
 MOST_OFF = 0.1
 """How far these may be apart on average: equal but for rounding. Without the workaround, or where
 it is not needed, SmolLM2 is off by more than 1."""
 
 
-def apart(rate: Callable[[list[int], int], list[float]], ids: list[int], first: int) -> float:
+def apart(
+    rate: Callable[[list[int], int], list[float]], ids: list[int], near: int, far: int = FAR
+) -> float:
     """By how much scores of the same tokens differ on average where the text is cut elsewhere.
 
     Args:
         rate: gives the log-likelihoods of the ids from a position on.
-        ids: more than `FAR`.
-        first: the first position that can be rated.
+        ids: more than `far`.
+        near: where it is cut once.
+        far: where it is cut the other time, behind that.
     """
-    near, far = rate(ids, first), rate(ids, FAR)
-    off = [abs(one - other) for one, other in zip(near[FAR - first :], far, strict=True)]
+    some, others = rate(ids, near), rate(ids, far)
+    off = [abs(one - other) for one, other in zip(some[far - near :], others, strict=True)]
     return sum(off) / len(off)
 
 
@@ -58,12 +62,23 @@ class Scoring:
         engine: with a model.
         texts: of that engine.
         start_token: what the engine itself puts before the first text, or None.
+        due_token: what the model's texts begin with, whoever puts it there, or None.
+        most: the most tokens that may be rated, or None where that is not known.
     """
 
-    def __init__(self, engine: Engine, texts: Texts, start_token: int | None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        texts: Texts,
+        start_token: int | None,
+        due_token: int | None,
+        most: int | None,
+    ) -> None:
         self._engine = engine
         self._texts = texts
         self._start_token = start_token
+        self._due_token = due_token
+        self._most = most
         self._filler: tuple[int, str] | None = None
         self._wrong: str | None = None
         self._checked = False
@@ -92,13 +107,26 @@ class Scoring:
             raise RunnerFailure(self._wrong, reason="unsupported")
 
     def _fault(self) -> str | None:
-        ids = self._engine.tokenize(CHECKED)[:CHECKED_TOKENS]
-        if self._start_token is not None:
-            ids = [self._start_token, *ids]
-        if len(ids) <= FAR + 1:
-            return "LiteRT-LM's scores can't be checked: its tokenizer makes too few tokens"
-        first = NEAR if self._start_token is None else NEAR + 1
-        off = apart(self._rate, ids, first)
+        try:
+            ids = self._engine.tokenize(CHECKED)
+            if self._due_token is not None:
+                ids = [self._due_token, *ids]
+            ids = ids[: self._most]
+            if len(ids) <= FAR + 1:
+                return (
+                    "LiteRT-LM's scores can't be checked: its context or a text for it has "
+                    f"{len(ids)} tokens only"
+                )
+            near = NEAR if self._due_token is None else NEAR + 1
+            for far in range(FAR, len(ids) - 1):
+                some = ids[: far + COMPARED]
+                if 0 < self._place(some, near) < self._place(some, far):
+                    break
+            else:
+                return "LiteRT-LM's scores can't be checked: a text can't be cut at two places"
+            off = apart(self._rate, some, near, far)
+        except RunnerFailure as failure:
+            return f"LiteRT-LM's scores can't be checked: {failure}"
         if off <= MOST_OFF:
             return None
         return (
@@ -106,18 +134,28 @@ class Scoring:
             "the text before them is cut, so this is no version that edgebench knows"
         )
 
-    def _rate(self, ids: list[int], start: int) -> list[float]:
+    def _place(self, ids: list[int], start: int) -> int:
+        """Where the ids are cut to rate from `start` on, or 0 where they can't be."""
+        try:
+            return self._cut(ids, start)[0]
+        except RunnerFailure:
+            return 0
+
+    def _cut(self, ids: list[int], start: int) -> tuple[int, list[str], str]:
+        """Where to cut to rate from `start` on, the texts to take in, and the one to rate."""
         for cut in range(start, max(start - MOST_BACK, 0), -1):
             rest = self._texts.find(ids[cut:])
             taken_in = self._prefix(ids[:cut]) if rest is not None else None
             if rest is not None and taken_in is not None:
-                break
-        else:
-            msg = (
-                "LiteRT-LM takes text only, and this text can't be cut for it between tokens "
-                f"{max(start - MOST_BACK, 1)} and {start + 1}"
-            )
-            raise RunnerFailure(msg, reason="unsupported")
+                return cut, taken_in, rest
+        msg = (
+            "LiteRT-LM takes text only, and this text can't be cut for it between tokens "
+            f"{max(start - MOST_BACK, 1)} and {start + 1}"
+        )
+        raise RunnerFailure(msg, reason="unsupported")
+
+    def _rate(self, ids: list[int], start: int) -> list[float]:
+        cut, taken_in, rest = self._cut(ids, start)
         with self._engine.session() as session:
             for text in taken_in:
                 session.prefill(text.encode())

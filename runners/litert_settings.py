@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from edgebench.runners.base import LoadRequest, Scalar
     from edgebench.runners.litert_bundle import Bundle
 
-QUANTIZATIONS = ("fp32", "fp16", "int8", "int8_weight_only", "int4")
+WEIGHT_ONLY = "int8_weight_only"
+QUANTIZATIONS = ("fp32", "fp16", "int8", WEIGHT_ONLY, "int4")
+
+CACHE_LENGTH = 1280
+PREFILL_LENGTHS = (32, 128, 512)
+"""Where none are asked for: those of them that the cache has room for."""
 BACKENDS = ("cpu", "gpu", "npu")
 CACHES = ("warm", "cold", "none")
 
@@ -38,14 +43,14 @@ OPTIONS = MappingProxyType(
         "cache_length": Option(
             "int",
             "Places of the KV cache: the most tokens, prompt and generated together.",
-            default=1280,
+            default=CACHE_LENGTH,
             minimum=2,
             stage="convert",
         ),
         "prefill_lengths": Option(
             "str",
-            "How many tokens are taken in at once; a prompt is padded to the next of them. 32, 128 "
-            "and 512 where unset, as far as the cache has room.",
+            "How many tokens are taken in at once; a prompt is padded to the next of them. "
+            f"{', '.join(map(str, PREFILL_LENGTHS))} where unset, as far as the cache has room.",
             stage="convert",
         ),
         "block_size": Option(
@@ -132,8 +137,10 @@ def choose(request: LoadRequest, bundle: Bundle) -> Chosen:
     """
     options = request.options
     backend = str(options.get("backend") or "cpu")
-    plain = backend == "cpu" and not request.vocab_only
-    cache = str(options.get("cache") or ("warm" if plain else "none"))
+    cache = str(options.get("cache") or ("warm" if backend == "cpu" else "none"))
+    if request.vocab_only:
+        # Nothing is computed then, and no weights are prepared.
+        cache = "none"
     if cache == "warm" and backend != "cpu":
         msg = f"cache: warm is for the CPU's weights; leave it out with backend: {backend}"
         raise RunnerFailure(msg, reason="unsupported")

@@ -30,10 +30,18 @@ class Texts:
         engine: whose tokenizer it is.
         start_token: what the engine itself puts before the first text of a session, or None.
         start_text: what the model's prompts begin with, or "".
+        due_token: the id of that text, or None; ids without special tokens have it nowhere else.
     """
 
-    def __init__(self, engine: TokenizingEngine, start_token: int | None, start_text: str) -> None:
+    def __init__(
+        self,
+        engine: TokenizingEngine,
+        start_token: int | None,
+        start_text: str,
+        due_token: int | None = None,
+    ) -> None:
         self._engine = engine
+        self._due_token = due_token
         self._start_token = start_token
         self._start_text = start_text
         self._found: dict[tuple[tuple[int, ...], str | None, bool], str | None] = {}
@@ -82,7 +90,8 @@ class Texts:
                     if added is not None
                     else ""
                 )
-                + "; take a workload with a prompt, or with text: natural"
+                + "; its tokenizer differs from the one that made the ids, or they were drawn at "
+                "random: take a workload with a prompt, or with text: natural"
             )
             raise RunnerFailure(msg, reason="unsupported")
         return found
@@ -106,6 +115,11 @@ class Texts:
         yield written
         # SentencePiece leaves out a text's first space.
         yield f" {written}"
+        if ids[0] == self._due_token and self._start_text:
+            # It is no part of the text then, to whose beginning a tokenizer may add a space.
+            written = self._engine.detokenize(ids[1:]) if ids[1:] else ""
+            yield self._start_text + written
+            yield f"{self._start_text} {written}"
 
     def _tokens(self, text: str) -> list[int] | None:
         try:

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edgebench.runners.litert_facts import fields
 
@@ -27,10 +27,11 @@ BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 """A piece that stands for one byte of a character that has no piece."""
 
 PIECES, PIECE, PIECE_KIND = 1, 1, 3
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
+NORMAL, UNKNOWN, CONTROL = 1, 2, 3
 """Fields of SentencePiece's messages, and kinds of pieces."""
 
-Vocabulary = dict[bytes, int]
+Vocabulary = dict[bytes, int | None]
+"""Tokens by the bytes that they write; None where several do, of which nothing tells one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,27 @@ class Tokens:
     """What a tokenizer's tokens write.
 
     Attributes:
-        by_text: ids by the bytes that they write; a text that several tokens write is left out.
+        by_text: those that a tokenizer makes of a text.
+        lone_bytes: those that stand for one byte, where a token of `by_text` writes it as well. A
+            tokenizer makes them of characters without a token only, and a model hardly ever.
         count: how many tokens write something.
+        size: one more than the greatest id.
         stripped: the first space of a text is left out when ids are made a text.
     """
 
     by_text: Vocabulary
+    lone_bytes: Vocabulary
     count: int
+    size: int
     stripped: bool
+
+
+class _Text(NamedTuple):
+    """A token with what it writes, and whether it stands for a byte."""
+
+    number: int
+    text: bytes | None = None
+    is_byte: bool = False
 
 
 def read_tokens(tokenizer: bytes, *, sentencepiece: bool) -> Tokens:
@@ -60,10 +74,10 @@ def read_tokens(tokenizer: bytes, *, sentencepiece: bool) -> Tokens:
     """
     try:
         if sentencepiece:
-            return _by_text(_sentencepieces(tokenizer), stripped=True)
+            return _tokens(_sentencepieces(tokenizer), stripped=True)
         return _huggingface(json.loads(zlib.decompress(tokenizer[UNPACKED_SIZE:])))
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
-        return Tokens({}, 0, stripped=False)
+        return Tokens({}, {}, 0, 0, stripped=False)
 
 
 def _huggingface(told: Any) -> Tokens:  # noqa: ANN401 - what is wrong with it raises
@@ -76,12 +90,12 @@ def _huggingface(told: Any) -> Tokens:  # noqa: ANN401 - what is wrong with it r
     added = {each["id"]: each["content"] for each in told.get("added_tokens") or ()}
     byte_level = _has_byte_level(told.get("decoder"))
     write = _byte_level if byte_level else _word_start
-    texts = [(number, write(piece)) for piece, number in pieces if number not in added]
-    texts.extend((number, content.encode()) for number, content in added.items())
-    return _by_text(texts, stripped=not byte_level)
+    texts = [_Text(number, *write(piece)) for piece, number in pieces if number not in added]
+    texts.extend(_Text(number, content.encode()) for number, content in added.items())
+    return _tokens(texts, stripped=not byte_level)
 
 
-def _sentencepieces(model: bytes) -> Iterator[tuple[int, bytes | None]]:
+def _sentencepieces(model: bytes) -> Iterator[_Text]:
     number = 0
     for field, message in fields(model):
         if field != PIECES or not isinstance(message, bytes):
@@ -93,22 +107,25 @@ def _sentencepieces(model: bytes) -> Iterator[tuple[int, bytes | None]]:
             elif part == PIECE_KIND and isinstance(value, int):
                 kind = value
         # Control pieces write nothing.
-        yield number, None if kind in (UNKNOWN, CONTROL) else _word_start(piece.decode())
+        silent = kind in (UNKNOWN, CONTROL)
+        yield _Text(number) if silent else _Text(number, *_word_start(piece.decode()))
         number += 1
 
 
-def _by_text(texts: Iterable[tuple[int, bytes | None]], *, stripped: bool) -> Tokens:
-    found: Vocabulary = {}
-    twice = set()
-    count = 0
-    for number, text in texts:
+def _tokens(texts: Iterable[_Text], *, stripped: bool) -> Tokens:
+    by_text: Vocabulary = {}
+    lone_bytes: Vocabulary = {}
+    count = size = 0
+    for number, text, is_byte in texts:
+        size = max(size, number + 1)
         if not text:
             continue
         count += 1
-        if text in found:
-            twice.add(text)
-        found[text] = number
-    return Tokens({t: number for t, number in found.items() if t not in twice}, count, stripped)
+        found = lone_bytes if is_byte else by_text
+        found[text] = None if text in found else number
+    for text in [text for text in lone_bytes if text not in by_text]:
+        by_text[text] = lone_bytes.pop(text)
+    return Tokens(by_text, lone_bytes, count, size, stripped)
 
 
 def _has_byte_level(decoder: object) -> bool:
@@ -120,10 +137,10 @@ def _has_byte_level(decoder: object) -> bool:
     return any(_has_byte_level(each) for each in decoder.get("decoders") or ())
 
 
-def _word_start(piece: str) -> bytes:
+def _word_start(piece: str) -> tuple[bytes, bool]:
     if byte := BYTE.fullmatch(piece):
-        return bytes([int(byte[1], 16)])
-    return piece.replace(WORD_START, " ").encode()
+        return bytes([int(byte[1], 16)]), True
+    return piece.replace(WORD_START, " ").encode(), False
 
 
 def _alphabet() -> dict[str, int]:
@@ -137,8 +154,8 @@ def _alphabet() -> dict[str, int]:
 ALPHABET = _alphabet()
 
 
-def _byte_level(piece: str) -> bytes | None:
+def _byte_level(piece: str) -> tuple[bytes | None, bool]:
     try:
-        return bytes(ALPHABET[sign] for sign in piece)
+        return bytes(ALPHABET[sign] for sign in piece), False
     except KeyError:
-        return None
+        return None, False

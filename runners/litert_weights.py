@@ -52,10 +52,13 @@ class Form:
 
     Attributes:
         block_size: of int4: neighbours in a row that share a scale.
+        widened: a layer computes with them as float32, so that nothing but the weights is rounded;
+            of float16 it is so in any case.
     """
 
     precision: Precision
     block_size: int = BLOCK_SIZE
+    widened: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -93,6 +96,11 @@ class Matrix:
     def kind(self) -> Kind:
         """Of the tensor in the graph."""
         return KINDS[self.form.precision]
+
+    @property
+    def widened(self) -> bool:
+        """A layer takes them as float32."""
+        return self.form.widened or self.form.precision == "fp16"
 
     @property
     def blocks(self) -> int:

@@ -8,10 +8,8 @@ docs/decisions/0012-litert-lm-stream.md.
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -32,6 +30,7 @@ from edgebench.runners.litert_library import PIP, Library
 from edgebench.runners.litert_model import Model
 from edgebench.runners.litert_settings import OPTIONS, QUANTIZATIONS, choose
 from edgebench.runners.mediapipe_task import TASKS, MediaPipeTask, wheel_version
+from edgebench.runners.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,10 +54,6 @@ os._exit(0)
 """
 """Loads a bundle once in a process of its own, for the file that this leaves: loading it here
 would raise this process's peak of memory."""
-
-
-DISK = "/var/tmp"  # noqa: S108 - a folder in it is made safely
-"""For temporary files that are kept over a restart, so on a disk."""
 
 
 class MediaPipeRunner:
@@ -92,6 +87,7 @@ class MediaPipeRunner:
                 ignores_end_of_text=True,
                 threads=True,
                 tokenizer=True,
+                tokenizer_loads_model=True,
                 tokenizes=True,
                 chat_template=True,
                 scoring=True,
@@ -101,8 +97,11 @@ class MediaPipeRunner:
             build={"mediapipe": wheel} if wheel else {},
         )
 
-    def prepare(self, request: LoadRequest) -> None:
+    def prepare(self, request: LoadRequest) -> list[str]:
         """Have the file of prepared weights made, where the cache is to be warm; not measured.
+
+        Returns:
+            Its path.
 
         Raises:
             RunnerFailure: the bundle can't be loaded.
@@ -110,7 +109,7 @@ class MediaPipeRunner:
         bundle = read_bundle(request.model_path)
         chosen = choose(request, bundle)
         if chosen.cache != "warm":
-            return
+            return []
         self.close()
         folder = self._folder()
         library = self._import()
@@ -123,6 +122,7 @@ class MediaPipeRunner:
             msg = f"LiteRT-LM made no cache of {request.model_path}: {library.console.reason()}"
             raise RunnerFailure(msg)
         self._warm = (request, folder)
+        return [str(path) for path in Path(folder).iterdir()]
 
     def load(self, request: LoadRequest) -> LoadedModel:
         """Check the bundle, load it and make sure that the engine uses the back end asked for."""
@@ -140,10 +140,10 @@ class MediaPipeRunner:
             folder = self._folder() if chosen.cache == "cold" else None
         try:
             self._model = Model(library, bundle, chosen, folder)
-        except RunnerFailure:
+            return self._model.facts()
+        except BaseException:
             self.close()
             raise
-        return self._model.facts()
 
     @property
     def model(self) -> Model:
@@ -210,7 +210,4 @@ class MediaPipeRunner:
 
     def _folder(self) -> str:
         """A new folder, which `close` removes."""
-        # Not in memory, as /tmp often is: what the engine writes is as large as the model.
-        place = DISK if "TMPDIR" not in os.environ and Path(DISK).is_dir() else None
-        folder = tempfile.TemporaryDirectory(prefix="edgebench-litert-", dir=place)
-        return self._cleanup.enter_context(folder)
+        return str(self._cleanup.enter_context(scratch_folder()))

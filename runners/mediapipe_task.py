@@ -225,7 +225,10 @@ def _refuse_endless(bundle: Bundle) -> None:
 def _refuse_options(options: Mapping[str, Scalar]) -> None:
     for name, only in (("backend", "cpu"), ("cache", "none")):
         if options.get(name) not in (None, only):
-            msg = f"the task text-summarizer is run with {name}: {only}, not {options[name]}"
+            msg = (
+                f"the task text-summarizer is run with {name}: {only}, not {options[name]}; leave "
+                f"{name} out in the variant that runs it"
+            )
             raise RunnerFailure(msg, reason="unsupported")
 
 

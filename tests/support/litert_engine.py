@@ -60,9 +60,13 @@ def settings_of(bundle: Path) -> Any:
 
 def kept_matrices(bundle: Path) -> dict[str, np.ndarray[Any, Any]]:
     """The matrices of a bundle by their names in the graph ``decode``, decoded by hand."""
+    return matrices_in(sections_of(bundle)["TFLiteModel"])
+
+
+def matrices_in(raw: bytes) -> dict[str, np.ndarray[Any, Any]]:
+    """Those of a TFLite file."""
     from ai_edge_litert import schema_py_generated as schema
 
-    raw = sections_of(bundle)["TFLiteModel"]
     model = schema.ModelT.InitFromPackedBuf(bytearray(raw))
     graph = next(each for each in model.subgraphs if each.name == b"decode")
     found = {}

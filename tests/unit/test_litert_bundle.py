@@ -105,15 +105,27 @@ def test_byte_level_tokens_are_told_in_bytes() -> None:
     assert (tokens.count, tokens.stripped) == (7, False)
 
 
-def test_a_text_that_two_tokens_write_tells_neither() -> None:
-    """A letter, and the byte that it is."""
+def test_a_letter_is_told_from_the_byte_that_it_is() -> None:
+    """Both write the same text, and a tokenizer makes the letter of it."""
     tokenizer = {
         "model": {"type": "BPE", "vocab": {"<0x41>": 0, "A": 1, "▁A": 2, "<0xC3>": 3}},
         "decoder": {"type": "Sequence", "decoders": [{"type": "Replace"}, {"type": "Strip"}]},
     }
     tokens = read_tokens(packed(tokenizer), sentencepiece=False)
-    assert tokens.by_text == {b" A": 2, b"\xc3": 3}
-    assert (tokens.count, tokens.stripped) == (4, True)
+    assert tokens.by_text == {b"A": 1, b" A": 2, b"\xc3": 3}
+    assert tokens.lone_bytes == {b"A": 0}
+    assert (tokens.count, tokens.size, tokens.stripped) == (4, 4, True)
+
+
+def test_a_text_that_two_tokens_write_is_there_and_tells_neither() -> None:
+    """Nothing tells which of both it is, but that it is one of them."""
+    tokenizer = {
+        "model": {"type": "BPE", "vocab": {"a": 0, "▁a": 1, "b": 2}},
+        "added_tokens": [{"id": 9, "content": " a"}],
+    }
+    tokens = read_tokens(packed(tokenizer), sentencepiece=False)
+    assert tokens.by_text == {b"a": 0, b" a": None, b"b": 2}
+    assert (tokens.count, tokens.size) == (4, 10)
 
 
 def test_pieces_of_sentencepiece_are_told_in_bytes() -> None:
@@ -124,7 +136,7 @@ def test_pieces_of_sentencepiece_are_told_in_bytes() -> None:
     )
     tokens = read_tokens(model, sentencepiece=True)
     assert tokens.by_text == {b" the": 2, b"\n": 3, b"x": 4}
-    assert tokens.stripped
+    assert (tokens.count, tokens.size, tokens.stripped) == (3, 5, True)
 
 
 @pytest.mark.parametrize(

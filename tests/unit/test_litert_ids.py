@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.runners.litert_ids import Told, pieces_of, tell
+from edgebench.runners.litert_vocabulary import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GRIN = "😀".encode()  # f0 9f 98 80
-VOCABULARY = {
+VOCABULARY: dict[bytes, int | None] = {
     b"a": 0, b"b": 1, b"ab": 2, b" a": 3, b" ab": 4, "é".encode(): 5, b"\xc3": 6, b"\xa9": 7,
     GRIN: 8, GRIN[:2]: 9, GRIN[2:3]: 10, GRIN[3:]: 11, GRIN[2:]: 12, b" b\xc3": 13, b"\xa9a": 14,
     b"\0": 15,
 }  # fmt: skip
-TEXTS = {number: text for text, number in VOCABULARY.items()}
+TEXTS = {number: text for text, number in VOCABULARY.items() if number is not None}
 
 
 def told(
@@ -31,8 +32,17 @@ def told(
     stops: bool = False,
     stripped: bool = False,
 ) -> Told:
-    pieces = pieces_of(chunks, VOCABULARY, lambda _: usual, stripped=stripped)
+    pieces = pieces_of(chunks, tokens(VOCABULARY, stripped=stripped), lambda _: usual)
     return tell(pieces, count, silent=silent, stops=stops)
+
+
+def tokens(
+    by_text: dict[bytes, int | None],
+    lone_bytes: dict[bytes, int | None] | None = None,
+    *,
+    stripped: bool = False,
+) -> Tokens:
+    return Tokens(by_text, lone_bytes or {}, len(by_text), 99, stripped)
 
 
 def test_a_chunk_that_is_one_tokens_text_names_it() -> None:
@@ -98,6 +108,38 @@ def test_a_first_space_that_is_left_out_may_have_been_there(
     assert told([chunk, b"a"], 2, stripped=True).ids == (expected, 0)
 
 
+BYTES: dict[bytes, int | None] = {b"c": 20, b"x": 21}
+LETTERS: dict[bytes, int | None] = {
+    b"c": 0, b" c": 1, b"x": 2, " é".encode(): 3, "é".encode(): 4, b"\xc3": 22, b"\xa9": 23,
+    b"two": None,
+}  # fmt: skip
+
+
+def lettered(chunks: Sequence[bytes], count: int, *, stripped: bool = False) -> Told:
+    """With bytes as tokens, by a tokenizer that makes none of these tokens of any text."""
+    pieces = pieces_of(chunks, tokens(LETTERS, BYTES, stripped=stripped), lambda _: (99,))
+    return tell(pieces, count, silent=False, stops=False)
+
+
+def test_a_letter_that_a_byte_writes_too_is_the_letter() -> None:
+    """A model takes the token that its tokenizer makes; a whole character before its bytes."""
+    assert lettered([b"c", b"x", "é".encode(), b" c"], 4).ids == (0, 2, 4, 1)
+    assert lettered([b"c", "é".encode(), b"x"], 4).ids == (0, 22, 23, 2)
+
+
+def test_a_first_letter_may_have_had_a_space_though_bytes_write_it_too() -> None:
+    """It is not taken for a token that is not there, which would tell the one with a space."""
+    assert lettered([b"c", b"x"], 2, stripped=True).ids == (None, 2)
+    assert lettered([b"x", b"c"], 2, stripped=True).ids == (2, 0)
+
+
+def test_a_text_of_several_tokens_is_one_of_which_nothing_tells_which() -> None:
+    """It counts as one, unlike a text that no token writes, and what is around it is told."""
+    assert lettered([b"c", b"two", b"x"], 3).ids == (0, None, 2)
+    assert lettered([b"c", b"two", b"x"], 4).ids == (None,) * 4
+    assert lettered([b"c", b"none", b"x"], 4).ids == (0, None, None, 2)
+
+
 def test_a_character_of_value_0_is_one() -> None:
     """It is a text as any other."""
     assert told([b"\0", b"a"], 2).ids == (15, 0)
@@ -124,7 +166,7 @@ def test_no_token_is_told_wrongly(ids: list[int]) -> None:
     """Of any tokens that are not made up of another one's parts: each is told rightly, or None."""
     ids = [0, *ids]
     chunks = stream_of(ids)
-    pieces = pieces_of(chunks, VOCABULARY, lambda _: (), stripped=False)
+    pieces = pieces_of(chunks, tokens(VOCABULARY), lambda _: ())
     found = tell(pieces, len(ids), silent=False, stops=False)
     assert len(found.ids) == len(found.chunks) == len(ids)
     assert list(found.chunks) == sorted(found.chunks)

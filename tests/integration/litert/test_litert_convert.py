@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from litert_engine import ask, facts_of, kept_matrices, sections_of, settings_of
+from litert_engine import (
+    ask,
+    facts_of,
+    kept_matrices,
+    matrices_in,
+    sections_of,
+    settings_of,
+)
 from tiny_models import LLAMA3, TEXT, VOCABULARY, tiny_folder
 
 from edgebench.runners.base import ConvertRequest
@@ -112,13 +119,46 @@ def test_weight_only_int8_computes_in_float32_with_the_weights_kept(
     """A scale for each row, zero in the middle; activations are not rounded."""
     model = tiny_folder(tmp_path / "source", "llama", **changes)
     original = {name: weight.detach().numpy().copy() for name, weight in model.named_parameters()}
-    made = make(tmp_path / "source", tmp_path / "made.litertlm", "int8_weight_only")
-    assert "ai-edge-quantizer" in made["tool"]
+    make(tmp_path / "source", tmp_path / "made.litertlm", "int8_weight_only")
     for name, kept in kept_matrices(tmp_path / "made.litertlm").items():
         step = np.abs(original[name]).max(axis=1, keepdims=True) / 127
         assert (np.abs(kept - original[name]) <= 0.501 * step).all(), name
     put_in(model, tmp_path / "made.litertlm")
     assert_same(tmp_path / "made.litertlm", model)
+
+
+def test_weight_only_int8_is_what_googles_quantizer_makes(tmp_path: Path) -> None:
+    """Of the graph in float32 ai-edge-quantizer makes the same weights and operators."""
+    from ai_edge_litert import schema_py_generated as schema
+    from ai_edge_quantizer import qtyping, quantizer, recipe_manager
+
+    tiny_folder(tmp_path / "source", "qwen3")
+    for quantization in ("fp32", "int8_weight_only"):
+        make(tmp_path / "source", tmp_path / f"{quantization}.litertlm", quantization)
+    names = qtyping.TFLOperationName
+    recipe = recipe_manager.RecipeManager()
+    recipe.add_weight_only_config(regex=".*", operation_name=names.FULLY_CONNECTED, num_bits=8)
+    recipe.add_dynamic_config(regex=".*", operation_name=names.EMBEDDING_LOOKUP, num_bits=8)
+    (tmp_path / "fp32.tflite").write_bytes(sections_of(tmp_path / "fp32.litertlm")["TFLiteModel"])
+    theirs = quantizer.Quantizer(str(tmp_path / "fp32.tflite"))
+    theirs.load_quantization_recipe(recipe.get_quantization_recipe())
+    made = bytes(theirs.quantize().quantized_model)
+    ours = sections_of(tmp_path / "int8_weight_only.litertlm")["TFLiteModel"]
+
+    kept = matrices_in(ours)
+    for name, matrix in matrices_in(made).items():
+        # The last digit of a scale may differ.
+        assert np.allclose(kept.pop(name), matrix, rtol=1e-6, atol=0), name
+    assert not kept
+
+    def operators(raw: bytes) -> list[list[int]]:
+        model = schema.ModelT.InitFromPackedBuf(bytearray(raw))
+        codes = [code.builtinCode for code in model.operatorCodes]
+        return [
+            sorted(codes[each.opcodeIndex] for each in graph.operators) for graph in model.subgraphs
+        ]
+
+    assert operators(ours) == operators(made)
 
 
 @pytest.mark.parametrize("changes", [TIED, {}], ids=["tied", "untied"])

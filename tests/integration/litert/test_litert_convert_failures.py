@@ -48,8 +48,8 @@ def change(source: Path, **changes: Any) -> None:
     [
         ("int3", {}, "unsupported", "quantization is int3; edgebench makes fp32, fp16, int8, i"),
         ("int4", {"output_quantization": "int2"}, "unsupported", "output_quantization is int2; ed"),
-        ("int8_weight_only", {"output_quantization": "fp16"}, "unsupported",
-         "with int8_weight_only all matrices are kept in int8; leave it out"),
+        ("int8_weight_only", {"output_quantization": "int4"}, "unsupported",
+         "of which blocks can't be widened as int8_weight_only does it; leave it out"),
         ("fp32", {"stop_tokens": "all"}, "unsupported", "stop_tokens is all; edgebench makes res"),
         ("int4", {"block_size": 64}, "invalid",
          "block_size 64 does not divide intermediate_size 96; these fit: 32"),
@@ -167,22 +167,15 @@ def test_a_full_disk_is_a_clear_failure(source: Path) -> None:
     assert {path.name for path in source.parent.glob("*made*")} <= {"made.litertlm"}
 
 
-@pytest.mark.parametrize(
-    ("package", "quantization"),
-    [
-        ("ai_edge_litert.schema_py_generated", "fp32"),
-        ("litert_lm_builder", "fp32"),
-        ("ai_edge_quantizer.quantizer", "int8_weight_only"),
-    ],
-)
+@pytest.mark.parametrize("package", ["ai_edge_litert.schema_py_generated", "litert_lm_builder"])
 def test_a_missing_package_is_named_with_what_to_install(
-    package: str, quantization: str, source: Path, monkeypatch: pytest.MonkeyPatch
+    package: str, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sentence, as for every framework."""
     monkeypatch.setitem(sys.modules, package, None)
     words = r"can't be imported .*; install it with: pip install 'edgebench\[mediapipe\]'"
     with pytest.raises(RunnerFailure, match=words) as failure:
-        make(source, quantization)
+        make(source, "fp32")
     assert failure.value.reason == "unavailable"
 
 

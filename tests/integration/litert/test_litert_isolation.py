@@ -63,7 +63,7 @@ def run(place: Path, more: str = "") -> str:
 
 
 def test_converting_and_running_import_nothing_heavy(tmp_path: Path) -> None:
-    """All quantisations, ai-edge-quantizer's included: nothing is even looked for."""
+    """All quantisations: nothing of the kind is even looked for."""
     said = run(tmp_path)
     assert "IMPORTED" not in said
     assert "LOADED []" in said

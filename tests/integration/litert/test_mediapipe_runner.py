@@ -161,6 +161,20 @@ def test_scores_reach_to_the_end_of_the_context(
             each.score(LONG[:33], 20)
 
 
+def test_scores_in_a_small_context_are_checked_within_it(
+    tiny: Any, open_model: Callable[..., Any]
+) -> None:
+    """The text of the check is cut to it; where too little of that is left, none are given."""
+    with open_model(tiny.bundle, max_num_tokens=10) as each:
+        expected = log_likelihoods(tiny.model, IDS[:5])
+        assert each.score(IDS[:5]).log_likelihoods == pytest.approx(expected, abs=1e-4)
+    with (
+        open_model(tiny.bundle, max_num_tokens=6) as each,
+        pytest.raises(RunnerRefusedError, match=r"scores can't be checked: .* 6 tokens only"),
+    ):
+        each.score(IDS[:5])
+
+
 def test_the_context_is_used_to_its_end_and_no_further(
     make_tiny: Callable[..., Any], open_model: Callable[..., Any]
 ) -> None:
@@ -207,6 +221,9 @@ def test_what_is_loaded_says_what_it_is(loaded: Any, tiny: Any) -> None:
         "max_num_tokens": 201,
         "cache": "none",
         "stop_tokens": "reserved",
+        "cache_length": 256,
+        "prefill_lengths": "16,64",
+        "output_quantization": "fp32",
     }
 
 
@@ -240,7 +257,8 @@ def test_caches_give_the_same_tokens_and_leave_nothing_behind(
 def test_a_cache_is_warm_where_nothing_else_is_asked_for(tiny: Any, tmp_path: Path) -> None:
     """As an application has it from its second start on; a vocabulary alone needs none."""
     with Session(Launch("mediapipe", tmp_path / "log")) as session:
-        for changes, cache in (({}, "warm"), ({"vocab_only": True}, "none")):
+        asked = {"vocab_only": True, "options": {"cache": "warm"}}
+        for changes, cache in (({}, "warm"), ({"vocab_only": True}, "none"), (asked, "none")):
             request = {"model_path": str(tiny.bundle), "context_tokens": 40, **changes}
             answer = session.call("load", request, timeout_s=60)
             assert answer["model"]["effective_options"]["cache"] == cache
@@ -267,3 +285,59 @@ def test_padding_that_does_not_fit_is_said_with_the_way_out(
         pytest.raises(RunnerRefusedError, match="greater cache_length, or with more prefill"),
     ):
         each.generate(IDS[20:24], 2, depth_ids=IDS[:20])
+
+
+def spaced_ids(spaced: Any, text: str) -> list[int]:
+    """By Hugging Face's tokenizers, behind the start token."""
+    from tokenizers import Tokenizer
+
+    return [1, *Tokenizer.from_file(str(spaced.source / "tokenizer.json")).encode(text).ids]
+
+
+def test_letters_that_are_bytes_too_are_told(spaced: Any, open_model: Callable[..., Any]) -> None:
+    """Of a tokenizer with a token for each byte; only of the first token the space is unknown."""
+    with open_model(spaced.bundle) as each:
+        for words in (1, 3, 9):
+            text = " ".join(TEXT.split()[:words])
+            prompt = spaced_ids(spaced, text)
+            assert each.tokenize(text) == prompt
+            made = each.generate(prompt, 24, prompt_text=text)
+            expected = spaced.greedy(prompt, 24)
+            assert made.token_ids[1:] == expected[1:]
+            assert made.token_ids[0] in (None, expected[0])
+
+
+def test_ids_behind_a_start_token_need_no_text_of_their_own(
+    spaced: Any, open_model: Callable[..., Any]
+) -> None:
+    """Where the tokenizer adds a space after it, which is no part of the ids' own text."""
+    from edgebench.runners.base import LoadRequest
+    from edgebench.runners.mediapipe import MediaPipeRunner
+
+    whole = spaced_ids(spaced, TEXT)
+    runner = MediaPipeRunner()
+    runner.load(LoadRequest(str(spaced.bundle), 200, {"threads": 1}))
+    texts = runner.model._texts
+    ends = range(2, len(whole) + 1)
+    found = [end for end in ends if texts.find(whole[:end], first=True) is not None]
+    runner.close()
+    # A text whose end the tokenizer joins otherwise has other ids.
+    assert len(found) >= len(ends) - 4
+    with open_model(spaced.bundle) as each:
+        prompt = spaced_ids(spaced, "It was the best of times 1789, it was the worst")
+        depth = spaced_ids(spaced, "It was the best")
+        assert prompt[: len(depth)] == depth
+        made = each.generate(prompt[len(depth) :], 12, depth_ids=depth)
+        assert made.token_ids[1:] == spaced.greedy(prompt, 12)[1:]
+        assert each.generate(prompt, 12).token_ids[1:] == spaced.greedy(prompt, 12)[1:]
+
+
+@pytest.mark.parametrize("start", [1, 2, 9, 17])
+def test_scores_behind_a_start_token_are_right(
+    spaced: Any, open_model: Callable[..., Any], start: int
+) -> None:
+    """Wherever they begin, of a tokenizer that adds a space to a text."""
+    ids = spaced_ids(spaced, TEXT)
+    with open_model(spaced.bundle) as each:
+        rated = each.score(ids, start).log_likelihoods
+        assert rated == pytest.approx(log_likelihoods(spaced.model, ids)[start - 1 :], abs=1e-4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import zipfile
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,18 @@ from edgebench.harness.records import Settings
 from edgebench.harness.results.run import read_run
 from edgebench.harness.scenario.loader import load_scenario
 from edgebench.harness.store.store import ModelStore
-from edgebench.runners.base import LoadRequest, RunnerFailure
+from edgebench.runners.base import (
+    ConvertRequest,
+    GenerateRequest,
+    LoadRequest,
+    RunnerFailure,
+    to_wire,
+)
 from edgebench.runners.console import Console
+from edgebench.runners.litert_backend import npu_fault
 from edgebench.runners.litert_bundle import read_bundle
+from edgebench.runners.litert_convert import Recipe
+from edgebench.runners.litert_engine import Engine
 from edgebench.runners.litert_library import Library, tidy
 from edgebench.runners.litert_score import FAR, MOST_OFF, NEAR, apart
 from edgebench.runners.mediapipe import MediaPipeRunner
@@ -59,7 +69,9 @@ def pack(target: Path, tiny: Any, **changes: Any) -> Path:
     metadata = LlmMetadata(max_num_tokens=256)
     metadata.llm_model_type.generic_model.SetInParent()
     for token in changes.pop("stops", [1]):
-        metadata.stop_tokens.add().token_ids.ids.append(token)
+        stop = metadata.stop_tokens.add()
+        if token is not None:
+            stop.token_ids.ids.append(token)
     if (start := changes.pop("start", None)) is not None:
         metadata.start_token.token_ids.ids.append(start)
     assert not changes
@@ -147,11 +159,12 @@ def test_a_damaged_header_gives_a_sentence_or_another_header(tiny: Any, tmp_path
     assert refused > 0
 
 
+@pytest.mark.parametrize("stops", [[], [None]])
 def test_a_bundle_without_stop_tokens_is_refused_before_it_is_loaded(
-    tiny: Any, tmp_path: Path
+    tiny: Any, tmp_path: Path, stops: list[int | None]
 ) -> None:
-    """The engine would load it and then start no session."""
-    bundle = pack(tmp_path / "endless.litertlm", tiny, stops=[])
+    """The engine would load it and then start no session; an entry may name no token."""
+    bundle = pack(tmp_path / "endless.litertlm", tiny, stops=stops)
     with pytest.raises(RunnerFailure, match="names no stop tokens") as caught:
         MediaPipeRunner().load(LoadRequest(str(bundle), 32))
     assert caught.value.reason == "invalid"
@@ -160,10 +173,14 @@ def test_a_bundle_without_stop_tokens_is_refused_before_it_is_loaded(
 def test_a_prompt_longer_than_the_context_is_refused(
     tiny: Any, open_model: Callable[..., Any]
 ) -> None:
-    """With how many tokens were asked for and how many there is room for."""
+    """With how many tokens were asked for, how many there is room for, and what to set."""
+    asked = len(IDS) + 4
     with open_model(tiny.bundle, 20) as each:
-        with pytest.raises(RunnerRefusedError, match=r"tokens are asked for and the context holds"):
+        words = f"{asked} tokens are asked for and the context holds 21, .* max_num_tokens to"
+        with pytest.raises(RunnerRefusedError, match=f"{words} {asked + 1} or more"):
             each.generate(IDS, 4)
+        with pytest.raises(RunnerRefusedError, match="set cache_length to 260 or more"):
+            each.generate(IDS[:9], 250)
         assert len(each.generate(IDS[:8], 4).token_ids) == 4
 
 
@@ -245,7 +262,10 @@ def test_a_task_file_runs_too(
         byte_fallback=True, hard_vocab_limit=False, minloglevel=2,
     )  # fmt: skip
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "pieces.model"))
-    model = make_tiny()
+    vocabulary = {number: pieces.id_to_piece(number) for number in range(pieces.vocab_size())}
+    written = {n for n in vocabulary if not (pieces.is_byte(n) or pieces.is_control(n))}
+    plain = [n for n in written - {pieces.unk_id()} if vocabulary[n].strip("▁").isascii()]
+    model = make_tiny(said=plain)
     metadata = LlmMetadata(max_num_tokens=256)
     metadata.llm_model_type.generic_model.SetInParent()
     metadata.start_token.token_ids.ids.append(pieces.bos_id())
@@ -261,8 +281,9 @@ def test_a_task_file_runs_too(
         made = each.generate(prompt, 12)
         expected = model.greedy(prompt, 12)
         assert len(made.token_ns) == 12
-        told = [place for place, token in enumerate(made.token_ids) if token is not None]
-        assert [made.token_ids[place] for place in told] == [expected[place] for place in told]
+        # Whether there was a space before the first one, the text does not tell.
+        assert made.token_ids[1:] == expected[1:]
+        assert made.token_ids[0] in (None, expected[0])
 
 
 def test_a_task_file_that_the_engine_could_not_read_is_refused(tiny: Any, tmp_path: Path) -> None:
@@ -291,6 +312,64 @@ def test_a_back_end_that_is_not_there_is_refused(
     assert "set backend: cpu" in message
     assert "\n" not in message
     assert ".cc:" not in message
+
+
+def test_a_neural_processor_is_missed_each_time(tiny: Any, open_model: Callable[..., Any]) -> None:
+    """Also where the process has computed on the CPU before, of which the engine tells once."""
+    request = LoadRequest(str(tiny.bundle), 100, {"backend": "npu"})
+    with open_model(tiny.bundle) as each:
+        for _ in range(2):
+            with pytest.raises(RunnerUnavailableError, match="would compute on the CPU instead"):
+                each.session.call("load", to_wire(request), timeout_s=60)
+
+
+APPLIED = "INFO: [compiled_model.cc:1] 1 compiler plugins were applied successfully: A vendor's"
+
+
+@pytest.mark.parametrize(
+    ("log", "says"),
+    [
+        ([APPLIED], None),
+        (["INFO: Created TensorFlow Lite XNNPACK delegate for CPU.", APPLIED], None),
+        ([APPLIED.replace(" 1 c", " 0 c")], "can't be seen: its log names no compiler plug-in"),
+        (["Failed to apply compiler plugins: No such file"], r"CPU instead \(No such file\)"),
+        (["INFO: Created TensorFlow Lite XNNPACK delegate for CPU."], "on the CPU instead"),
+        ([], "can't be seen: its log names no compiler plug-in"),
+        (None, "can't be seen, since only its log tells"),
+    ],
+)
+def test_a_neural_processor_is_used_only_where_the_log_tells_it(
+    log: list[str] | None, says: str | None
+) -> None:
+    """By a plug-in that was applied; what is not seen is not told as the CPU."""
+    fault = npu_fault(log)
+    if says is None:
+        assert fault is None
+    else:
+        assert re.search(says, fault or "")
+
+
+def test_a_bundle_that_no_back_end_loads_is_no_missing_gpu(
+    tiny: Any, open_model: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A damaged graph is told as one, whatever was to compute it."""
+    damaged = tmp_path / "damaged.litertlm"
+    damaged.write_bytes(tiny.bundle.read_bytes().replace(b"TFL3", b"TFL9"))
+    with (
+        pytest.raises(RunnerRefusedError, match=r"LiteRT-LM can't load .*: .*flatbuffer") as caught,
+        open_model(damaged, backend="gpu"),
+    ):
+        pass
+    assert "backend" not in str(caught.value)
+
+
+def test_blocks_where_there_are_none_are_refused(tmp_path: Path) -> None:
+    """An option that would change nothing; int4 in either place has blocks."""
+    where = (str(tmp_path / "source"), "int8", str(tmp_path / "target"))
+    with pytest.raises(RunnerFailure, match="has no blocks; leave it out"):
+        Recipe.of(ConvertRequest(*where, {"block_size": 64}))
+    options = {"block_size": 64, "output_quantization": "int4"}
+    assert Recipe.of(ConvertRequest(*where, options)).block_size == 64
 
 
 def test_the_engines_own_reason_is_part_of_the_error(
@@ -365,6 +444,103 @@ def test_scores_are_refused_where_the_way_around_does_not_fit(
         assert caught.value.reason == "unsupported"
 
 
+def test_scores_that_cant_be_checked_are_refused_with_the_reason(
+    runner: MediaPipeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once found out, each time; it is no fault of the text that was to be rated."""
+    scoring = runner.model._scoring
+    asked = []
+
+    def fails(ids: list[int], start: int) -> list[float]:
+        asked.append(ids[start])
+        raise RunnerFailure("no text")
+
+    monkeypatch.setattr(scoring, "_rate", fails)
+    for _ in range(2):
+        with pytest.raises(RunnerFailure, match="scores can't be checked: no text") as caught:
+            scoring.score(IDS, 1)
+        assert caught.value.reason == "unsupported"
+    assert len(asked) == 1
+
+
+def test_scores_are_checked_behind_the_start_token_that_is_due(
+    spaced: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the engine does not add it by itself."""
+    runner = MediaPipeRunner()
+    runner.load(LoadRequest(str(spaced.bundle), 200, {"threads": 1}))
+    scoring = runner.model._scoring
+    rate, checked = scoring._rate, []
+
+    def noted(ids: list[int], start: int) -> list[float]:
+        checked.append((ids[0], start))
+        return rate(ids, start)
+
+    monkeypatch.setattr("edgebench.runners.litert_score.CHECKED", TEXT)
+    monkeypatch.setattr(scoring, "_rate", noted)
+    scoring.score(runner.tokenize("It was the best"), 1)
+    runner.close()
+    (one, near), (other, far) = checked[:2]
+    assert (one, other) == (1, 1)
+    assert NEAR < near < FAR <= far
+
+
+def test_scores_of_a_text_that_cant_be_cut_twice_are_refused(
+    runner: MediaPipeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rated twice in the same way, they would be equal however wrong they are."""
+    scoring = runner.model._scoring
+    monkeypatch.setattr(scoring, "_cut", lambda *_: (1, [], ""))
+    with pytest.raises(RunnerFailure, match="can't be cut at two places"):
+        scoring.score(IDS, 1)
+
+
+def test_a_stream_that_cant_be_read_ends_with_the_error(
+    runner: MediaPipeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in the engine's thread is heard, and the generation does not wait for ever."""
+    engine = runner.model._engine
+
+    def broken(_: object) -> bytes:
+        raise ValueError("no such chunk")
+
+    with engine.session(4) as session:
+        session.prefill(b"It was")
+        monkeypatch.setattr(
+            session._functions, "litert_lm_stream_chunk_get_text", broken, raising=True
+        )
+        with pytest.raises(RunnerFailure, match="stream can't be read: no such chunk"):
+            session.decode()
+    monkeypatch.undo()
+    assert len(runner.generate(GenerateRequest(IDS[:8], 4)).token_ns) == 4
+
+
+@pytest.mark.parametrize("fails", ["Engine.start_token", "Engine.detokenize"])
+def test_an_engine_of_a_load_that_fails_is_closed(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """Whatever fails after the engine has loaded the model, which fills the memory."""
+    bundle = pack(tmp_path / "other.litertlm", tiny, start=0)
+    closed = []
+    close = Engine.close
+
+    def noted(self: Engine) -> None:
+        closed.append(self)
+        close(self)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(Engine, "close", noted)
+    monkeypatch.setattr(f"edgebench.runners.litert_engine.{fails}", broken)
+    runner = MediaPipeRunner()
+    with pytest.raises(RuntimeError, match="broken"):
+        runner.load(LoadRequest(str(bundle), 100, {"threads": 1, "cache": "none"}))
+    assert len(closed) == 1
+    with pytest.raises(RunnerFailure, match="no model is loaded"):
+        runner.tokenize("a")
+
+
 def test_a_text_that_ends_the_engines_process_does_not_reach_it(runner: MediaPipeRunner) -> None:
     """Half a pair of surrogates is no UTF-8; a character of value 0 ends a text for it."""
     for text in ("\ud83d", "a\0b"):
@@ -387,7 +563,7 @@ def test_a_session_that_is_left_open_does_not_outlive_its_engine(
 ABORT = """
 import os
 try:
-    from edgebench.runners.litert_engine import Session
+    from edgebench.runners.litert_session import Session
     Session.score = lambda *_: os.abort()
 except ImportError:
     pass
