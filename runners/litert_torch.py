@@ -8,16 +8,13 @@ prompt. This is the only place where making an artifact for LiteRT-LM starts a p
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import subprocess
-import sys
-from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgebench.runners.base import RunnerFailure
 from edgebench.runners.checked_weights import lossy_note
+from edgebench.runners.exporter import run_exporter
 from edgebench.runners.litert_pack import Facts, write_bundle
 from edgebench.runners.litert_stops import stops_of
 
@@ -31,9 +28,6 @@ INSTALL = "pip install litert-torch"
 
 BLOCK_SIZES = (32, 64)
 """Of int4, for which ai-edge-quantizer has a recipe."""
-
-LAST_LINES = 8
-"""How much of what a failed export said goes into the message."""
 
 
 def export(python: Path, source: Path, recipe: Recipe, work: Path, target: Path) -> dict[str, str]:
@@ -148,32 +142,15 @@ def _parameters(folder: Path) -> int | None:
 
 def _run(command: list[str], work: Path, python: Path) -> None:
     """Run the script in the work folder; what it says goes into the log as it says it."""
-    last: deque[str] = deque(maxlen=LAST_LINES)
-    with subprocess.Popen(
-        command,
-        cwd=work,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                sys.stderr.write(line)
-                if line.strip():
-                    last.append(line.strip())
-        except BaseException:
-            process.kill()
-            raise
-    if not process.returncode:
+    failed = run_exporter(command, work)
+    if failed is None:
         return
-    said = " | ".join(last) or "nothing"
-    if missing := re.search(r"No module named '([\w.]+)'", said):
-        msg = f"{python} lacks the package {missing[1]}; install into its environment: {INSTALL}"
+    if failed.missing:
+        msg = (
+            f"{python} lacks the package {failed.missing}; install into its environment: {INSTALL}"
+        )
         raise RunnerFailure(msg, reason="unavailable")
-    msg = f"litert-torch ended with status {process.returncode}; its last words: {said}"
+    msg = f"litert-torch ended with status {failed.status}; its last words: {failed.said}"
     raise RunnerFailure(msg)
 
 

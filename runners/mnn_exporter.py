@@ -7,15 +7,13 @@ that exporter imports. This is the only place where making an artifact for MNN s
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import subprocess
 import sys
-from collections import deque
 from typing import TYPE_CHECKING
 
 from edgebench.runners.base import RunnerFailure
 from edgebench.runners.checked_weights import lossy_note
+from edgebench.runners.exporter import run_exporter
 from edgebench.runners.mnn_folder import FACTS, GRAPH, WEIGHTS, ModelFacts, write_facts
 
 if TYPE_CHECKING:
@@ -24,9 +22,6 @@ if TYPE_CHECKING:
     from edgebench.runners.mnn_weights import Format
 
 SCRIPT = "transformers/llm/export/llmexport.py"
-
-LAST_LINES = 8
-"""How much of what a failed exporter said goes into the message."""
 
 CONVERTER = """\
 #!{python}
@@ -122,35 +117,16 @@ def _command(repo: Path, folder: Path, weights: Format, output: Format, work: Pa
 
 def _run(command: list[str], work: Path) -> None:
     """Run the exporter in the work folder; what it says goes into the log as it says it."""
-    last: deque[str] = deque(maxlen=LAST_LINES)
-    with subprocess.Popen(
-        command,
-        cwd=work,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                sys.stderr.write(line)
-                if line.strip():
-                    last.append(line.strip())
-        except BaseException:
-            process.kill()
-            raise
-    if not process.returncode:
+    failed = run_exporter(command, work)
+    if failed is None:
         return
-    said = " | ".join(last) or "nothing"
-    if missing := re.search(r"No module named '([\w.]+)'", said):
+    if failed.missing:
         msg = (
-            f"MNN's exporter needs the package {missing[1]}, which {sys.executable} lacks; "
+            f"MNN's exporter needs the package {failed.missing}, which {sys.executable} lacks; "
             f"install what requirements.txt beside {SCRIPT} lists"
         )
         raise RunnerFailure(msg, reason="unavailable")
-    msg = f"MNN's exporter ended with status {process.returncode}; its last words: {said}"
+    msg = f"MNN's exporter ended with status {failed.status}; its last words: {failed.said}"
     raise RunnerFailure(msg)
 
 
