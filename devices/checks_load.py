@@ -92,7 +92,8 @@ def check_neighbours(before: Activity, after: Activity, machine: Machine) -> Che
             "neighbours",
             "problem",
             f"Other processes are busy, in shares of one CPU: {shown}.",
-            "Stop them, or wait until they are done.",
+            "Stop them, or wait until they are done. A framework with as many threads as CPUs "
+            "loses more than their share: its threads work in step and wait for the slowest.",
         )
     busiest = f"; the busiest: {shown}" if shown else ""
     limit = f"{NEIGHBOUR_SHARE_LIMIT:.0%}"

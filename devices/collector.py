@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from edgebench.devices.clock import ClockReader
 from edgebench.devices.cpu import Counters, CpuUse, use_between
+from edgebench.devices.others import Busy, others_cpus, read_busy
 from edgebench.devices.portable import PsutilTree
 from edgebench.devices.process import ProcessTree
 from edgebench.devices.reading import Reading
@@ -73,6 +74,7 @@ class _Open:
 
     peak_not_reset: str | None
     counters: Counters | None
+    busy: Busy | None = None
     begin_ns: int = 0
     # Read while the framework works, understood afterwards: what a sample costs, it pays.
     snapshots: list[tuple[int, Any]] = field(default_factory=list)
@@ -152,6 +154,7 @@ class Collector:
         window = _Open(
             peak_not_reset=tree.reset_peak() if tree is not None else ENDED,
             counters=tree.counters() if tree is not None else None,
+            busy=read_busy(self._procfs),
             energy_reason=None if self._meter is not None else self._no_meter_reason,
         )
         self._window = window
@@ -196,6 +199,7 @@ class Collector:
         tree = self._tree
         if tree is not None:
             tree.refresh()
+        busy = read_busy(self._procfs)
         after = tree.counters() if tree is not None else None
         used = (
             use_between(window.counters, after)
@@ -217,6 +221,7 @@ class Collector:
             major_faults=used.major_faults,
             voluntary_switches=used.voluntary_switches,
             involuntary_switches=used.involuntary_switches,
+            others=others_cpus(window.busy, busy, used.cpu_time),
             clock=self._clocks.mean(window.clocks),
             temperature=maximum(self._sensors, window.temperatures),
             energy=tuple(window.energy),

@@ -47,6 +47,7 @@ class Window:
         major_faults: page faults that read a file.
         voluntary_switches: context switches because a thread waited.
         involuntary_switches: context switches because a thread had to give way.
+        others: how many CPUs other processes kept busy, on average.
         clock: Hz, the mean over samples and over the CPUs that the process may use.
         temperature: the highest, in degrees Celsius.
         energy: the first meter's counter, the edges included.
@@ -66,6 +67,7 @@ class Window:
     major_faults: Reading
     voluntary_switches: Reading
     involuntary_switches: Reading
+    others: Reading
     clock: Reading
     temperature: Reading
     energy: tuple[EnergyPoint, ...]

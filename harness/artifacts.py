@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 BITS = re.compile(r"(?<![A-Za-z])(I?Q|B?F|FP|INT)(\d{1,2})(?!\d)", re.IGNORECASE)
 """The bits in a quantisation's name: 4 in ``IQ4_NL``, ``Q4_K_M`` and ``int4``, 16 in ``BF16``."""
 
+UNQUANTIZED = re.compile(r"(?<![A-Za-z])q0(?=b?f\d)", re.IGNORECASE)
+"""How MLC begins the name of weights that stay what they are: ``q0f32``."""
+
 SCALES_BITS = 1.0
 """What scales and less quantised tensors add to each weight, at most."""
 
@@ -91,7 +94,7 @@ def expected_bytes(
         quantization: what is to be made of it.
         is_folder: whether the source is a folder in Hugging Face's layout.
     """
-    before, after = BITS.search(source), BITS.search(quantization)
+    before, after = BITS.search(source), BITS.search(UNQUANTIZED.sub("", quantization))
     if after is None:
         return source_bytes
     bits = int(before[2]) if before else FOLDER_BITS if is_folder else FEWEST_BITS

@@ -159,7 +159,11 @@ class _Execution:
                 ("the machine", old.machine.fingerprint, record.machine.fingerprint),
                 ("edgebench's version", old.edgebench_version, record.edgebench_version),
                 ("the scenario", old.scenario_sha256, record.scenario_sha256),
-                ("the frameworks or models", _identity(old), _identity(record)),
+                (
+                    "the frameworks or models",
+                    _identity(old, resumed.trials),
+                    _identity(record, resumed.trials),
+                ),
             )
             # A run that was killed while preparing has nothing to differ from.
             if before != after and resumed.trials
@@ -364,12 +368,14 @@ def cells_worked(cells: Sequence[Cell]) -> tuple[int, int]:
     return worked, sum(cell.status == "ok" for cell in cells)
 
 
-def _identity(record: RunRecord) -> list[object]:
-    variants = [
-        (variant.id, variant.engine_version, variant.artifact and variant.artifact.sha256)
-        for variant in record.variants
+def _identity(record: RunRecord, trials: Sequence[Trial]) -> list[object]:
+    """What makes trials comparable; `trials` tell what was loaded, which no new record knows."""
+    loaded = [with_loads(variant, trials) for variant in record.variants]
+    return [
+        *((v.id, v.engine_version, v.artifact and v.artifact.sha256) for v in loaded),
+        *((name, each.get("engine_version")) for name, each in record.runners.items()),
+        *((w.name, w.prompt_sha256) for w in record.workloads),
     ]
-    return [*variants, *((w.name, w.prompt_sha256) for w in record.workloads)]
 
 
 def _workloads(prepared: Prepared, item: PreparedVariant) -> list[Prompt | TaskText]:

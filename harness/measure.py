@@ -239,6 +239,8 @@ class _Process:
                 timeline=timeline(window, loaded.started_ns),
                 effective_options=dict(loaded.effective_options),
                 parameters=loaded.parameters,
+                engine=loaded.engine,
+                engine_version=loaded.engine_version,
             )
         )
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Measure, Scenario
     from edgebench.harness.store.store import ModelStore
+    from edgebench.runners.base import LoadedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +138,22 @@ def with_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord
             artifact = variant.artifact
             if artifact is not None:
                 artifact = artifact.model_copy(update={"parameters": trial.parameters})
-            return variant.model_copy(
-                update={"effective_options": trial.effective_options, "artifact": artifact}
-            )
+            used = {"effective_options": trial.effective_options, "artifact": artifact}
+            return with_engine(variant.model_copy(update=used), trial)
     return variant
+
+
+def with_engine(variant: VariantRecord, loaded: Trial | LoadedModel | None) -> VariantRecord:
+    """Named after what was loaded, where that is not what the runner is named after."""
+    if loaded is None or loaded.engine is None or loaded.engine == variant.engine:
+        return variant
+    return variant.model_copy(
+        update={
+            "engine": loaded.engine,
+            "engine_version": loaded.engine_version,
+            "framework": loaded.engine,
+        }
+    )
 
 
 def _with_task_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgebench.harness.errors import InvalidResultError, ModelError
 from edgebench.harness.failures import failure_of
+from edgebench.harness.records import with_engine
 from edgebench.harness.results.model import Failure, ReferenceRecord, RunRecord, Sameness
 from edgebench.harness.sameness import (
     BFLOAT,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from edgebench.harness.sameness import TokenizerResult
     from edgebench.harness.store.store import StoredFile
     from edgebench.models.canonical import CanonicalModel
+    from edgebench.runners.base import LoadedModel
 
 MOST_PROMPT_TOKENS = 512
 """Of a prompt, no more are compared: its first ones."""
@@ -52,10 +54,10 @@ MOST_GENERATED_TOKENS = 64
 STEP_S = 2.0
 """How often a step of the reference is told."""
 
-KEPT_OPTIONS = frozenset({"threads"})
-"""What a variant that is added takes over from the scenario's: what computes nothing else."""
+KEPT_OPTIONS = frozenset({"threads", "engine", "compiler"})
+"""What a variant that is added takes over from the scenario's: what runs it, and how wide."""
 
-MOST_EXACT_FIRST = ("f32", "fp32", "bf16", "f16", "fp16")
+MOST_EXACT_FIRST = ("f32", "fp32", "q0f32", "bf16", "f16", "fp16", "q0f16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,12 @@ class Verified:
     Attributes:
         variants: by the variant's id; every variant that was prepared is there.
         reference: what they were compared with, or None where there was no reference.
+        models: by the variant's id, what was loaded of those that could be.
     """
 
     variants: Mapping[str, Sameness]
     reference: ReferenceRecord | None = None
+    models: Mapping[str, LoadedModel] = field(default_factory=dict)
 
     @property
     def judged(self) -> int:
@@ -129,7 +133,9 @@ class Verification:
                 found[item.variant.id] = compared
         record = _reference_record(source, model, rated, time.monotonic() - begun)
         return Verified(
-            {item.variant.id: found[item.variant.id] for item in prepared.variants}, record
+            {item.variant.id: found[item.variant.id] for item in prepared.variants},
+            record,
+            {name: each.model for name, each in made.items()},
         )
 
     def _generate(
@@ -355,7 +361,10 @@ def verified_record(record: RunRecord, verified: Verified) -> RunRecord:
             "reference": verified.reference,
             **{
                 name: [
-                    variant.model_copy(update={"sameness": verified.variants.get(variant.id)})
+                    with_engine(
+                        variant.model_copy(update={"sameness": verified.variants.get(variant.id)}),
+                        verified.models.get(variant.id),
+                    )
                     for variant in variants
                 ]
                 for name, variants in (("variants", record.variants), ("proofs", record.proofs))

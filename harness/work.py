@@ -33,12 +33,15 @@ class Loaded:
     Attributes:
         started_ns, ready_ns: the runner's own time stamps.
         parameters: weights in the model, where the framework counts them.
+        engine, engine_version: what was loaded, where the runner could not tell before.
     """
 
     started_ns: int
     ready_ns: int
     effective_options: Mapping[str, Scalar]
     parameters: int | None = None
+    engine: str | None = None
+    engine_version: str | None = None
 
 
 class Outcome(Protocol):
@@ -98,7 +101,14 @@ class Generating:
         answer = session.call("load", to_wire(request), timeout_s=timeout_s)
         model, started, ready = wire.loaded_model(answer)
         self._vocabulary_size = model.vocabulary_size
-        return Loaded(started, ready, model.effective_options, model.parameters)
+        return Loaded(
+            started,
+            ready,
+            model.effective_options,
+            model.parameters,
+            model.engine,
+            model.engine_version,
+        )
 
     def run(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
         """Make the tokens of one prompt."""

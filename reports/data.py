@@ -12,6 +12,7 @@ from edgebench.harness.results.model import Cell, Summary
 from edgebench.harness.results.run import Run, read_run
 from edgebench.harness.results.summary import summarize
 from edgebench.reports.failures import FailureView, failure_views
+from edgebench.reports.labels import labelled
 from edgebench.reports.sameness import SameView, sameness_view
 from edgebench.reports.series import Place, Series, SeriesCollector
 
@@ -164,6 +165,7 @@ def _bounds(summary: Summary) -> tuple[float, float] | None:
 
 
 def _build(run: Run, series: Series) -> ReportData:
+    run, series = labelled(run, series)
     summarized = {(each.workload, each.variant): each for each in summarize(run.record, run.trials)}
     cells = {
         (workload.name, variant.id): summarized.get((workload.name, variant.id))

@@ -32,7 +32,7 @@ WIDTH = 350
 ROW = 36
 BAR_TOP, BAR_HEIGHT = 17, 10
 LABEL_BASELINE = 12
-LONGEST_LABEL = 40
+LONGEST_LABEL = 44
 MOST_LINES = 6
 LINE_STYLES = ("-", "--", "-.", ":")
 PARTS = tuple(zip(MEMORY_PARTS, ("anonymous", "file-backed", "shared"), strict=True))

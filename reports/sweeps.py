@@ -75,7 +75,9 @@ def _groups(variants: list[VariantRecord]) -> list[tuple[str, list[VariantRecord
         alike: dict[tuple[object, ...], list[VariantRecord]] = defaultdict(list)
         for variant in variants:
             others = frozenset((k, str(v)) for k, v in variant.options.items() if k != option)
-            alike[variant.runner, variant.quantization, variant.python, others].append(variant)
+            alike[
+                variant.framework or variant.runner, variant.quantization, variant.python, others
+            ].append(variant)
         for group in alike.values():
             values = {str(each.options.get(option, UNSET)) for each in group}
             if len(group) >= _LEAST and len(values) == len(group):
@@ -114,7 +116,7 @@ def _value(variant: VariantRecord, option: str) -> str:
 def _base(variant: VariantRecord, option: str) -> str:
     others: list[tuple[str, Scalar]] = [(k, v) for k, v in variant.options.items() if k != option]
     options = "".join(f" {key}={option_text(value)}" for key, value in others)
-    return f"{variant.runner} {variant.quantization}{options}"
+    return f"{variant.framework or variant.runner} {variant.quantization}{options}"
 
 
 def _verdict(

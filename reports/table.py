@@ -130,6 +130,7 @@ def flag_text(flag: str) -> str:
     """A cell's flag in words."""
     return {
         "noisy": "noisy",
+        "contended": "contended",
         "unstable_warmup": "unstable warm-up",
         "few_repetitions": "few repetitions",
         "cut_by_budget": "cut by budget",
@@ -143,6 +144,10 @@ def flag_meaning(flag: str, protocol: ProtocolRecord) -> str:
         "noisy": (
             "time to first token, decode rate or a task's latency varied by more than "
             f"{percent(protocol.max_cv)} (standard deviation / mean): something disturbed it"
+        ),
+        "contended": (
+            "other processes ran while all CPUs were taken: threads that work in step then wait "
+            "for each other, and all of them slow down; `edgebench doctor` names the processes"
         ),
         "unstable_warmup": (
             "the last two warm-ups still differed by more than "

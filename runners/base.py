@@ -97,12 +97,15 @@ class Description:
         engine: the engine's own name, such as ``llama.cpp`` or ``LiteRT-LM``.
         engine_version: its version, with the binding's where they differ.
         build: build flags and other facts that change its speed.
+        notes: what a user should know, such as how to get another engine; `edgebench runners`
+            prints them.
     """
 
     engine: str
     engine_version: str
     capabilities: Capabilities
     build: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,9 @@ class LoadedModel:
         trained_context_tokens: the longest context that the model was trained for.
         chat_template: the model's own Jinja template, or None.
         bos_text, eos_text: the texts that a chat template may ask for.
+        engine, engine_version: what was loaded, in the words of a `Description`, where `describe`
+            could not know: a runner may have two engines, or the model bring code of its own.
+            Reports then name the variant after it and not after the runner.
     """
 
     effective_options: dict[str, Scalar]
@@ -143,6 +149,8 @@ class LoadedModel:
     chat_template: str | None = None
     bos_text: str = ""
     eos_text: str = ""
+    engine: str | None = None
+    engine_version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -342,6 +342,15 @@ _ALL = (
         "wanted it.",
     ),
     Metric(
+        "others_cpus",
+        "CPUs busy with other processes",
+        "others' CPUs",
+        "1",
+        "lower",
+        "How many CPUs all other processes kept busy meanwhile, the harness itself among them: 1 "
+        "is one whole CPU. From the kernel's account of all CPUs, over half a second and more.",
+    ),
+    Metric(
         "cpu_clock_hz",
         "CPU clock",
         "clock",

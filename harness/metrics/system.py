@@ -31,6 +31,7 @@ def window_metrics(window: Window) -> dict[str, Measured]:
         "major_faults": _of(window.major_faults, "1"),
         "voluntary_switches": _of(window.voluntary_switches, "1"),
         "involuntary_switches": _of(window.involuntary_switches, "1"),
+        "others_cpus": _of(window.others, "1"),
         "cpu_clock_hz": _of(window.clock, "Hz"),
         "cpu_temperature_celsius": _of(window.temperature, "°C"),
     }

@@ -130,6 +130,10 @@ class Trial(Record):
     parameters: int | None = Field(
         default=None, description="Weights in the model as the framework counts them; of a load."
     )
+    engine: str | None = Field(
+        default=None, description="What was loaded, where the runner may have several; of a load."
+    )
+    engine_version: str | None = None
     failure: Failure | None = None
 
 
@@ -148,7 +152,7 @@ class Summary(Record):
     reason: str | None = Field(default=None, description="Why the median or the interval is null.")
 
 
-Flag = Literal["noisy", "unstable_warmup", "few_repetitions", "cut_by_budget", "quick"]
+Flag = Literal["noisy", "contended", "unstable_warmup", "few_repetitions", "cut_by_budget", "quick"]
 
 
 class Cell(Record):
@@ -279,6 +283,10 @@ class VariantRecord(Record):
     python: str | None = None
     engine: str | None = None
     engine_version: str | None = None
+    framework: str | None = Field(
+        default=None,
+        description="Whose figures these are, where that is not what the runner is named after.",
+    )
     artifact: Artifact | None = None
     context_tokens: int | None = None
     effective_options: dict[str, Scalar] = {}

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
     from edgebench.harness.results.model import ProtocolRecord, RunRecord, Trial
 
+OTHERS_LIMIT = 0.05
+"""CPUs that other processes may take: as much as the doctor lets pass."""
+
+FULL_SHARE = 0.95
+"""Of the machine's CPU time: from here on, whoever ran took it from somebody."""
+
 STEADY_METRICS = ("ttft_s", "decode_rate", "task_latency_s")
 """What warm-up, repetitions and the noise flag are judged by; a cell has two of them, or one."""
 
@@ -110,6 +116,8 @@ def _flags(
     ]
     if any(cv is not None and cv > protocol.max_cv for cv in variations):
         flags.append("noisy")
+    if _was_contended(record, measured):
+        flags.append("contended")
     if _warmup_was_unstable(trials, protocol):
         flags.append("unstable_warmup")
     if len(measured) < protocol.min_repetitions:
@@ -121,6 +129,21 @@ def _flags(
     if record.quick:
         flags.append("quick")
     return flags
+
+
+def _was_contended(record: RunRecord, measured: list[Trial]) -> bool:
+    """Whether other processes ran while all CPUs were taken, in every second repetition or more.
+
+    Threads that work in step wait for the one that had to give way: a whole framework slows.
+    """
+    taken = []
+    for trial in measured:
+        others, own = (trial.metrics.get(key) for key in ("others_cpus", "cpu_time_s"))
+        if others and own and others.value is not None and own.value is not None:
+            used = others.value + own.value / max(trial.duration_s, 1e-9)
+            full = used >= FULL_SHARE * record.machine.logical_cpus
+            taken.append(full and others.value >= OTHERS_LIMIT)
+    return bool(taken) and 2 * sum(taken) >= len(taken)
 
 
 def is_settled(measured: Sequence[Trial], protocol: ProtocolRecord) -> bool:

@@ -30,6 +30,9 @@ MB = 1_000_000
         ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "fp16", 270_585_468),
         ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "fp32", 709_408_259),
         ("SmolLM2-135M-Instruct-F16.gguf", 270_900_000, "fp32", 709_408_259),
+        # The same as MLC names it: group size 32, scales in fp32
+        ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "q4f32_1", 84_200_000),
+        ("SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432, "q0f32", 538_100_000),
         # Llama-2 7B as published
         ("llama-2-7b.f16.gguf", 13_480 * MB, "Q4_0", 3_826 * MB),
         ("llama-2-7b.f16.gguf", 13_480 * MB, "Q4_K_M", 4_081 * MB),

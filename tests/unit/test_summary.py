@@ -184,3 +184,41 @@ def test_repetitions_end_at_the_cap_however_noisy() -> None:
     assert is_settled(noisy, PROTOCOL)
     assert not is_settled(noisy[:-1], PROTOCOL)
     assert not is_settled([trial(b, 5.0) for b in range(4)], PROTOCOL)
+
+
+def used(block: int, own_s: float, others: float | None) -> Trial:
+    """A repetition of one second."""
+    metrics = {
+        "cpu_time_s": Measured(value=own_s, unit="s", source="observed"),
+        "others_cpus": Measured(value=others, unit="1", source="observed")
+        if others is not None
+        else Measured.missing("1", "too short"),
+    }
+    made = trial(block, 50.0)
+    return made.model_copy(update={"metrics": made.metrics | metrics})
+
+
+@pytest.mark.parametrize(
+    ("own_s", "others", "contended"),
+    [
+        (1.8, 0.2, True),  # both CPUs are taken, and a fifth of one by somebody else
+        (2.0, 0.0, False),  # ours has both
+        (1.0, 0.5, False),  # one thread, and room for the neighbour beside it
+        (1.99, 0.01, False),  # the harness itself
+        (1.8, None, False),  # nobody knows
+    ],
+)
+def test_contended_is_said_where_others_took_cpus_that_were_wanted(
+    own_s: float, others: float | None, contended: bool
+) -> None:
+    """On a machine with two CPUs."""
+    machine = record().machine.model_copy(update={"logical_cpus": 2, "affinity": [0, 1]})
+    cell = only([used(block, own_s, others) for block in range(5)], machine=machine)
+    assert ("contended" in cell.flags) is contended
+
+
+def test_one_disturbed_repetition_of_five_does_not_mark_a_cell() -> None:
+    """The median does not move for it."""
+    machine = record().machine.model_copy(update={"logical_cpus": 2, "affinity": [0, 1]})
+    trials = [used(0, 1.5, 0.5), *(used(block, 2.0, 0.0) for block in range(1, 5))]
+    assert "contended" not in only(trials, machine=machine).flags

@@ -28,7 +28,7 @@ def window(**changes: object) -> Window:
     nothing = Reading(None, "not read")
     readings = (
         "peak_rss peak_anon peak_file peak_shared pss cpu_time minor_faults major_faults "
-        "voluntary_switches involuntary_switches clock temperature"
+        "voluntary_switches involuntary_switches others clock temperature"
     )
     fields: dict[str, object] = dict.fromkeys(readings.split(), nothing)
     fields |= {"begin_ns": 0, "end_ns": 3 * S, "samples": ()}

@@ -125,6 +125,7 @@ def _described(status: Status) -> Text:
     }
     lines = [f"{name}: {', '.join(values)}" for name, values in facts.items() if values]
     lines += [f"task {name}: {what}" for name, what in status.tasks.items()]
+    lines += status.description.notes
     engine = f"{status.description.engine} {status.description.engine_version}"
     if status.name == "fake":
         engine += ", for tests of edgebench; it is no framework"

@@ -113,6 +113,7 @@ def _show(record: RunRecord, out: Path | None, *, as_json: bool) -> int:
     from rich.console import Console  # noqa: PLC0415
 
     from edgebench.harness.results.writer import write_atomically  # noqa: PLC0415
+    from edgebench.reports.labels import with_labels  # noqa: PLC0415
     from edgebench.reports.sameness import sameness_view  # noqa: PLC0415
     from edgebench.reports.terminal import sameness_table, sameness_text  # noqa: PLC0415
 
@@ -133,7 +134,7 @@ def _show(record: RunRecord, out: Path | None, *, as_json: bool) -> int:
     if as_json:
         click.echo(text)
         return status
-    view = sameness_view(record.variants, record.reference)
+    view = sameness_view(with_labels(record.variants), record.reference)
     assert view is not None  # verifying says something of every variant
     Console().print(sameness_table(view))
     Console(highlight=False).print(sameness_text(view))
