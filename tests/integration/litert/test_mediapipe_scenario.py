@@ -49,7 +49,7 @@ def edgebench(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]
 
 def test_a_bundle_runs_as_it_is(tiny: Any, tmp_path: Path) -> None:
     """Prompts are made by its own tokenizer; ids that no text has are a failed row with why."""
-    os.link(tiny.bundle, tmp_path / "mine.litertlm")
+    os.link(tiny.artifact, tmp_path / "mine.litertlm")
     (tmp_path / "s.yaml").write_text(
         SCENARIO.format(name="mine.litertlm", said=SAID), encoding="utf-8"
     )
@@ -82,7 +82,7 @@ def test_a_process_that_is_killed_leaves_no_weights_behind(
     """Neither one that ran out of time nor one that died of a signal."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    request = LoadRequest(str(tiny.bundle), 64, {"cache": "cold", "threads": 1})
+    request = LoadRequest(str(tiny.artifact), 64, {"cache": "cold", "threads": 1})
     for timeout_s in (60.0, 0.0):
         with suppress(RunnerError), Session(Launch("mediapipe", tmp_path / "log")) as session:
             session.call("load", to_wire(request), timeout_s=60)
