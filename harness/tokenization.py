@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 120.0
 """For one text, and for loading a vocabulary."""
 
+MLC_CONFIG = "mlc-chat-config.json"
+
 
 @dataclass(frozen=True, slots=True)
 class Tokenized:
@@ -107,26 +109,15 @@ class NoTokenizer:
 
 
 def own_tokenizer(path: Path) -> tuple[LoadedModel, OwnTokenizer]:
-    """The tokenizer of a GGUF file or a Hugging Face folder, and what prompts need of the model.
+    """The tokenizer of a GGUF file or a model's folder, and what prompts need of the model.
+
+    A folder is Hugging Face's, or one of MLC's, which has such a tokenizer's files as well.
 
     Raises:
         ModelError: there is none that is understood.
     """
     try:
-        try:
-            canonical = open_model(path)
-        except UnsupportedModelError as unsupported:
-            # A framework's own exporter may know the architecture; the tokenizer is as any other.
-            if not (path / "tokenizer.json").is_file():
-                raise
-            try:
-                vocabulary_size = _vocabulary_size(path)
-            except ModelFormatError:
-                raise unsupported from None
-            tokenizer = read_tokenizer(path, vocabulary_size, ())
-        else:
-            vocabulary_size = canonical.architecture.vocabulary_size
-            tokenizer = canonical.tokenizer
+        vocabulary_size, tokenizer = _tokenizer(path)
         tokenizer.encode("")  # it is built at its first use, which may fail
     except ModelFormatError as error:
         raise ModelError(str(error)) from error
@@ -138,6 +129,25 @@ def own_tokenizer(path: Path) -> tuple[LoadedModel, OwnTokenizer]:
         eos_text=tokenizer.end_text,
     )
     return facts, OwnTokenizer(tokenizer)
+
+
+def _tokenizer(path: Path) -> tuple[int, Tokenizer]:
+    """The size of a model's vocabulary, and its tokenizer."""
+    if (path / MLC_CONFIG).is_file() and not (path / "config.json").exists():
+        size = read_json(path / MLC_CONFIG).integer("vocab_size")
+        return size, read_tokenizer(path, size, ())
+    try:
+        canonical = open_model(path)
+    except UnsupportedModelError as unsupported:
+        # A framework's own exporter may know the architecture; the tokenizer is as any other.
+        if not (path / "tokenizer.json").is_file():
+            raise
+        try:
+            size = _vocabulary_size(path)
+        except ModelFormatError:
+            raise unsupported from None
+        return size, read_tokenizer(path, size, ())
+    return canonical.architecture.vocabulary_size, canonical.tokenizer
 
 
 def _vocabulary_size(folder: Path) -> int:

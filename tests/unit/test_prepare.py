@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tiny_models import byte_level_tokenizer
 
 from edgebench.harness.artifacts import conversion, expected_bytes
 from edgebench.harness.errors import ModelError
@@ -132,4 +133,24 @@ def test_a_frameworks_own_folder_is_told_from_a_damaged_one(tmp_path: Path) -> N
     (tmp_path / "config.json").write_text('{"llm_model": "llm.mnn"}', encoding="utf-8")
     (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ModelError, match="names no model_type: this is not Hugging Face's"):
+        own_tokenizer(tmp_path)
+
+
+def test_a_folder_of_mlc_has_a_tokenizer_that_makes_prompts(tmp_path: Path) -> None:
+    """It has Hugging Face's tokenizer.json, and its vocabulary's size in a file of its own."""
+    from tokenizers import Tokenizer
+
+    (tmp_path / "mlc-chat-config.json").write_text('{"vocab_size": 320}', encoding="utf-8")
+    (tmp_path / "tokenizer.json").write_text(byte_level_tokenizer(), encoding="utf-8")
+    facts, tokenizer = own_tokenizer(tmp_path)
+    assert facts.vocabulary_size == 320
+    text = "It was the best of times."
+    expected = Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode(text).ids
+    assert tokenizer.tokenize(text) == expected
+
+
+def test_a_folder_of_mlc_that_does_not_say_its_size_is_refused(tmp_path: Path) -> None:
+    """One sentence with the file's name."""
+    (tmp_path / "mlc-chat-config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"mlc-chat-config.json.*vocab_size"):
         own_tokenizer(tmp_path)
