@@ -115,6 +115,7 @@ class FakeRunner:
             "prepares": Option(
                 "bool", "Write a file before each load, which reads it then.", default=False
             ),
+            "says_engine": Option("str", "What a load says was loaded, in place of fake 1."),
             "makes": Option(
                 "str",
                 "What converting makes.",
@@ -180,12 +181,15 @@ class FakeRunner:
         self._model = hashlib.sha256(content).hexdigest()
         if not request.vocab_only:
             self._load_weights()
+        says = self._options["says_engine"]
         return LoadedModel(
             effective_options={"threads": self._options["threads"], "context": self._context},
             vocabulary_size=VOCABULARY,
             architecture="fake",
             parameters=len(content) + (len(self._prepared.read_text()) if self._prepared else 0),
             chat_template=CHAT_TEMPLATE,
+            engine=None if says is None else str(says),
+            engine_version=None if says is None else "2",
         )
 
     def _load_weights(self) -> None:

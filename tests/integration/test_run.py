@@ -497,3 +497,24 @@ def test_what_a_runner_prepares_is_no_part_of_a_load(
     assert [trial.status for trial in run.trials if trial.kind == "load"] == ["ok", "ok"]
     assert len(evicted) == 2  # in the one cold load of two
     assert evicted[1] == "ready"
+
+
+def test_a_variant_is_named_after_what_was_loaded(
+    make_scenario: MakeScenario, run_fake: RunFake, tmp_path: Path
+) -> None:
+    """Where a load names another engine than its runner does; and it can be resumed."""
+    path = make_scenario(
+        "threads: 1",
+        "says_engine: Other",
+        measure="{warmup: {min: 1, max: 1}, repetitions: {min: 1, max: 1}}",
+    )
+    run = run_fake(path)
+    own, other = run.record.variants
+    assert (own.engine, own.engine_version, own.framework) == ("fake", "1", None)
+    assert (other.engine, other.engine_version, other.framework) == ("Other", "2", "Other")
+    frame = run.to_frame()
+    assert set(frame[frame.variant == other.id].engine) == {"Other"}
+    assert build_report_data(run).variant_ids == (own.id, "Other: source says_engine=Other")
+    settings = Settings(folder=run.path, base=tmp_path, store=ModelStore(tmp_path / "store"))
+    again = execute(load_scenario(path, runners=runner_classes()), settings, resumed=run)
+    assert again.variants == run.record.variants
