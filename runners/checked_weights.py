@@ -25,7 +25,9 @@ ROWS_BYTES = 16 << 20
 """Rows read at once, as float32: enough for numpy's speed, small beside everything else."""
 
 
-def checked_rows(name: str, tensor: Tensor, limit: float, kept_as: str) -> Iterator[Floats]:
+def checked_rows(
+    name: str, tensor: Tensor, limit: float, kept_as: str, instead: str = "fp32"
+) -> Iterator[Floats]:
     """The rows of a matrix, some at a time, all of them numbers of at most the size `limit`.
 
     Args:
@@ -33,6 +35,7 @@ def checked_rows(name: str, tensor: Tensor, limit: float, kept_as: str) -> Itera
         tensor: where the rows are read from.
         limit: the largest that can be kept; ``math.inf`` where any finite number can.
         kept_as: in which form, for the message, such as ``fp16 can keep in MNN``.
+        instead: the quantisation that can keep all, for the message.
 
     Raises:
         RunnerFailure: one is larger, or no finite number.
@@ -40,11 +43,17 @@ def checked_rows(name: str, tensor: Tensor, limit: float, kept_as: str) -> Itera
     from edgebench.models.weights import row_blocks  # noqa: PLC0415 - only for a conversion
 
     for values in row_blocks(tensor, ROWS_BYTES):
-        check_values(name, values, limit, kept_as)
+        check_values(name, values, limit, kept_as, instead)
         yield values
 
 
-def check_values(name: str, values: Floats, limit: float = math.inf, kept_as: str = "") -> None:
+def check_values(
+    name: str,
+    values: Floats,
+    limit: float = math.inf,
+    kept_as: str = "",
+    instead: str = "fp32",
+) -> None:
     """Refuse weights as `checked_rows` does.
 
     Raises:
@@ -59,7 +68,7 @@ def check_values(name: str, values: Floats, limit: float = math.inf, kept_as: st
     if largest > limit:
         msg = (
             f"{name} holds a weight of size {largest:.6g}, beyond {limit:g}, the largest that "
-            f"{kept_as}; choose fp32"
+            f"{kept_as}; choose {instead}"
         )
         raise RunnerFailure(msg, reason="invalid")
 

@@ -21,6 +21,7 @@ BUILTIN = {
     "llama.cpp": "edgebench.runners.llama_cpp:LlamaCppRunner",
     "mnn": "edgebench.runners.mnn:MnnRunner",
     "mediapipe": "edgebench.runners.mediapipe:MediaPipeRunner",
+    "mlc": "edgebench.runners.mlc:MlcRunner",
     "fake": "edgebench.runners.fake:FakeRunner",
 }
 

@@ -15,7 +15,7 @@ from edgebench.harness.results.run import read_run
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.llama_cpp, pytest.mark.mnn, pytest.mark.mediapipe]
+pytestmark = [pytest.mark.llama_cpp, pytest.mark.mnn, pytest.mark.mediapipe, pytest.mark.mlc]
 
 
 def test_the_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
@@ -29,7 +29,14 @@ def test_the_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
     run = read_run(json.loads(done.stdout)["run_dir"])
     assert [cell.status for cell in run.record.cells] == ["ok"] * len(run.record.cells)
     variants = {variant.id: variant for variant in run.record.variants}
-    assert {variant.engine for variant in variants.values()} == {"llama.cpp", "MNN", "LiteRT-LM"}
+    assert {variant.engine for variant in variants.values()} == {
+        "llama.cpp",
+        "MNN",
+        "LiteRT-LM",
+        "TVM, built by edgebench",
+    }
+    own = [variant.id for variant in variants.values() if variant.framework is None]
+    assert "mlc q4f32_1 threads=2" not in own
     assert len(run.record.cells) == 2 * len(variants)
     for variant in variants.values():
         assert variant.artifact is not None
@@ -37,7 +44,7 @@ def test_the_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
         assert variant.sameness is not None
         assert variant.sameness.verdict == "not_judged"
     proofs = [proof.sameness and proof.sameness.verdict for proof in run.record.proofs]
-    assert proofs == ["agrees", "agrees", "agrees"]
+    assert proofs == ["agrees"] * 4
     prompts = {(load.workload, load.tokens.prompt_tokens) for load in run.trials if load.tokens}
     assert len(prompts) == 2  # one length a workload, whatever the framework
     for trial in run.trials:

@@ -192,7 +192,7 @@ def test_a_missing_framework_is_unavailable(launch: Launch, load: Callable[..., 
 def test_an_unknown_runner_says_which_there_are(tmp_path: Path) -> None:
     """A wrong name lists the right ones."""
     with (
-        pytest.raises(RunnerUnavailableError, match=r"llama\.cpp, mnn, mediapipe, fake"),
+        pytest.raises(RunnerUnavailableError, match=r"llama\.cpp, mnn, mediapipe, mlc, fake"),
         Session(Launch("lama.cpp", tmp_path / "log")),
     ):
         pass

@@ -36,12 +36,13 @@ def test_validate_says_what_would_run() -> None:
         "llama.cpp Q8_0 threads=2",
         "mnn int4",
         "mediapipe int8",
+        "mlc q4f32_1 threads=2",
         "pp512-tg128",
         "512 tokens, natural",
         "5 to 20, until the median is known to ±2 %",
         "480 s in all, 120 s a load or generation",
         "every variant and each framework's most exact artifact",
-        "valid: 5 variants on 2 workloads, 10 cells",
+        "valid: 6 variants on 2 workloads, 12 cells",
     ):
         assert expected in result.output
     assert max(map(len, result.output.splitlines())) <= 80
@@ -58,9 +59,11 @@ def test_validate_prints_json() -> None:
         "mnn int4 block_size=32 output_quantization=int8 threads=4",
         "mediapipe int4 cache_length=768 threads=2",
         "mediapipe int4 cache_length=768 threads=4",
+        "mlc q4f32_1 threads=2",
+        "mlc q4f32_1 threads=4",
     ]
     assert printed["variants"][0]["sweep"] == "llama.cpp source"
-    assert printed["cells"] == 12
+    assert printed["cells"] == 16
     assert printed["scenario"]["measure"]["seed"] == 1
 
 

@@ -28,6 +28,7 @@ def test_the_shipped_scenarios_are_known_and_right() -> None:
             "llama.cpp",
             "mnn",
             "mediapipe",
+            "mlc",
         }
         assert scenario.name == name
         assert {workload.name for workload in scenario.workloads} == {"chat", "pp512-tg128"}

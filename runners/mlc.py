@@ -1,0 +1,239 @@
+"""MLC's models: compiled libraries, run by MLC's own engine or by TVM's virtual machine.
+
+Which of the two ran, and who compiled the library, stands in every result. See docs/mlc.md.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, ClassVar
+
+from edgebench.runners.base import (
+    Capabilities,
+    Description,
+    GenerateRequest,
+    Generation,
+    LoadedModel,
+    LoadRequest,
+    Option,
+    RunnerFailure,
+    ScoreRequest,
+    Scores,
+)
+from edgebench.runners.mlc_check import check_context, prefill_chunk
+from edgebench.runners.mlc_facts import known_facts
+from edgebench.runners.mlc_folder import check_sums, read_folder
+from edgebench.runners.mlc_package import import_package, installed, require, why_not
+from edgebench.runners.mlc_settings import MLC_LLM, OPTIONS, PIP, QUANTIZATIONS, choose
+from edgebench.runners.tvm_engine import Model
+from edgebench.runners.tvm_library import BIND, THREADS, Tvm
+from edgebench.runners.tvm_module import Library
+from edgebench.runners.tvm_score import score
+from edgebench.runners.tvm_target import host_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from edgebench.runners.base import ConvertRequest
+    from edgebench.runners.mlc_folder import Folder
+    from edgebench.runners.mlc_settings import Chosen, LoadedEngine
+
+CONVERTER = 1
+"""To be raised where the same request gives another artifact than before."""
+
+
+class MlcRunner:
+    """Prefill, greedy decoding, scoring and converting of MLC's models."""
+
+    OPTIONS: ClassVar[Mapping[str, Option]] = OPTIONS
+    QUANTIZATIONS: ClassVar[tuple[str, ...]] = QUANTIZATIONS
+    PIP: ClassVar[str] = PIP
+
+    def __init__(self) -> None:
+        self._tvm: Tvm | None = None
+        self._has_mlc_llm = False
+        self._lacks = ""
+        self._engine: LoadedEngine | None = None
+        self._scorer: Model | None = None
+        self._loaded: tuple[Folder, Library, Chosen] | None = None
+        self._checked: list[tuple[str, int, int]] = []
+        self._vocabulary_size = 0
+
+    @property
+    def CONVERTER_VERSION(self) -> str:  # noqa: N802 - the contract's name
+        """Another one on another kind of CPU, whose instructions a library is compiled for."""
+        return f"{CONVERTER}, {host_name()}"
+
+    def describe(self) -> Description:
+        """Import TVM, and MLC's own package where it is installed; name what would run."""
+        tvm = self._import()
+        devices = tvm.devices()
+        build = {"TVM": tvm.version, "devices": ", ".join(["cpu", *devices])}
+        missing = not self._has_mlc_llm
+        return Description(
+            engine="TVM" if missing else "MLC LLM",
+            engine_version=tvm.version if missing else str(installed()),
+            capabilities=Capabilities(
+                token_ids_in=True,
+                token_ids_out=True,
+                token_timestamps=True,
+                ignores_end_of_text=True,
+                threads=True,
+                chat_template=True,
+                scoring=True,
+                top_k_logits=True,
+                gpu_backends=devices,
+            ),
+            build={**build, "mlc_llm": "not installed"} if missing else build,
+            notes=(self._lacks,) if missing else (),
+        )
+
+    def prepare(self, request: LoadRequest) -> list[str]:
+        """Compare every file of weights with its checksum; not measured.
+
+        Returns:
+            The model library's path, which may lie outside the model's folder.
+
+        Raises:
+            RunnerFailure: a file is missing or damaged (invalid).
+        """
+        folder = self._folder(request)
+        self._check_sums(folder)
+        return [str(folder.library)]
+
+    def load(self, request: LoadRequest) -> LoadedModel:
+        """Check that folder and library belong together and fit this machine, and load them."""
+        tvm = self._import()
+        self.close()
+        folder = self._folder(request)
+        self._check_sums(folder)
+        device = str(request.options.get("device") or "cpu")
+        tvm.check_device(device)
+        library = Library(tvm, folder, device)
+        ours = library.metadata.built_by is not None
+        chosen = choose(request, built_by_edgebench=ours, has_mlc_llm=self._has_mlc_llm)
+        self._loaded = folder, library, chosen
+        self._vocabulary_size = folder.config.vocabulary_size
+        if chosen.engine == MLC_LLM:
+            self._engine = self._mlc_engine(folder, library, chosen)
+        else:
+            self._engine = self._scorer = Model(tvm, folder, library, chosen)
+        return self._engine.facts()
+
+    def _mlc_engine(self, folder: Folder, library: Library, chosen: Chosen) -> LoadedEngine:
+        """MLC's own engine, with the model.
+
+        Raises:
+            RunnerFailure: it is not installed (unavailable), or the library is edgebench's
+                (unsupported).
+        """
+        from edgebench.runners.mlc_engine import MlcEngine, refuse_own  # noqa: PLC0415
+
+        require()
+        if library.metadata.built_by is not None:
+            raise refuse_own(folder.library)
+        check_context(folder, library.metadata, chosen.context_tokens)
+        prefill_chunk(library.metadata, chosen)
+        # Its engine has a thread, and with it a pool, of its own, made when it is first used.
+        os.environ[THREADS] = str(chosen.threads)
+        os.environ[BIND] = "1" if chosen.bind_threads else "0"
+        known = known_facts(folder, library.metadata, chosen)
+        return MlcEngine(folder.path, folder.library, chosen, known)
+
+    def generate(self, request: GenerateRequest) -> Generation:
+        """Empty the cache, fill the depth, then measure prefill and each token."""
+        engine = self.engine
+        self._check_room(request)
+        return engine.generate(request)
+
+    @property
+    def engine(self) -> LoadedEngine:
+        """What is loaded; RunnerFailure (invalid) where nothing is."""
+        if self._engine is None:
+            msg = "no model is loaded"
+            raise RunnerFailure(msg, reason="invalid")
+        return self._engine
+
+    def score(self, request: ScoreRequest) -> Scores:
+        """Log-likelihoods of ``ids[start:]``, by TVM whichever engine generates.
+
+        MLC's engine gives the logits of nothing but what it makes; the same library, loaded once
+        more on TVM, gives those of every position.
+        """
+        _ = self.engine
+        self._check_ids(request.ids)
+        for candidates in request.candidates:
+            self._check_ids(candidates)
+        assert self._loaded is not None
+        folder, library, chosen = self._loaded
+        count = len(request.ids)
+        if not 1 <= request.start < count or count > chosen.context_tokens:
+            msg = (
+                f"can't score positions {request.start} to {count} in a context of "
+                f"{chosen.context_tokens} tokens; the first position is 1"
+            )
+            raise RunnerFailure(msg, reason="invalid")
+        if self._scorer is None:
+            self._scorer = Model(self._import(), folder, library, chosen)
+        return score(self._scorer, request)
+
+    def convert(self, request: ConvertRequest) -> dict[str, str]:
+        """Make a folder of MLC's from a GGUF file or a folder of Hugging Face's."""
+        self._import()
+        from edgebench.runners.mlc_convert import convert  # noqa: PLC0415 - needs models and TVM
+
+        return convert(request)
+
+    def close(self) -> None:
+        """Free weights and caches."""
+        for each in (self._engine, self._scorer):
+            if each is not None:
+                each.close()
+        self._engine = self._scorer = self._loaded = None
+
+    def _import(self) -> Tvm:
+        if self._tvm is None:
+            found = installed() is not None
+            self._tvm = Tvm(whole=found)
+            self._lacks = why_not()
+            if found:
+                try:
+                    import_package()
+                    self._has_mlc_llm = True
+                except RunnerFailure as failure:
+                    self._lacks = str(failure)
+        return self._tvm
+
+    @staticmethod
+    def _folder(request: LoadRequest) -> Folder:
+        library = request.options.get("library")
+        return read_folder(request.model_path, None if library is None else str(library))
+
+    def _check_sums(self, folder: Folder) -> None:
+        """Once for files that did not change: what `prepare` read, `load` does not read again."""
+        files = [(each.path, each.path.stat()) for each in folder.shards]
+        seen = [(str(path), status.st_size, status.st_mtime_ns) for path, status in files]
+        if seen != self._checked:
+            check_sums(folder)
+            self._checked = seen
+
+    def _check_room(self, request: GenerateRequest) -> None:
+        if not request.prompt_ids or request.max_tokens < 1:
+            msg = "a prompt of at least one token and at least one token to make are needed"
+            raise RunnerFailure(msg, reason="invalid")
+        self._check_ids(request.prompt_ids)
+        self._check_ids(request.depth_ids)
+        assert self._loaded is not None
+        room = self._loaded[2].context_tokens
+        asked = len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens
+        if asked > room:
+            msg = f"{asked} tokens are asked for and the context holds {room}"
+            raise RunnerFailure(msg, reason="invalid")
+
+    def _check_ids(self, ids: Sequence[int]) -> None:
+        """TVM takes whatever is in memory for a token that is not there."""
+        size = self._vocabulary_size
+        bad = [number for number in ids if not 0 <= number < size]
+        if bad:
+            msg = f"token id {bad[0]} is outside of the vocabulary of {size}"
+            raise RunnerFailure(msg, reason="invalid")

@@ -1,0 +1,3 @@
+"""Where MLC's package says which version it is."""
+
+__version__ = "0.1.dev0"
