@@ -37,6 +37,9 @@ bench: $(VENV)/.developed
 	$(BIN)/python benchmarks/mnn_conversion.py
 	$(BIN)/python benchmarks/litert_fidelity.py
 	$(BIN)/python benchmarks/litert_conversion.py
+	$(BIN)/python benchmarks/mlc_fidelity.py
+	$(BIN)/python benchmarks/mlc_conversion.py
+	$(BIN)/python benchmarks/mlc_speed.py
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -22,7 +22,7 @@ TokenizerResult: TypeAlias = Literal["equal", "differs", "not_compared"]
 EXACT_QUANTIZATIONS: Final = frozenset({"f32", "f16", "bf16", "fp32", "fp16", "q0f32", "q0f16"})
 """In lower case: what loses nothing that a comparison within `LIMITS` would see."""
 
-EXACT_CACHES: Final = EXACT_QUANTIZATIONS | {"fp"}
+EXACT_CACHES: Final = EXACT_QUANTIZATIONS | {"fp", "float32", "float16", "bfloat16"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""TVM's own attention kernels, which are written as plain loops: rows and heads in parallel."""
+"""TVM's own attention kernels, which are written as plain loops: rows and heads in parallel.
+
+Imports TVM: import it late.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +64,10 @@ def parallel_attention(function: tirx.PrimFunc) -> tirx.PrimFunc | None:
     """Share the loop that makes up an attention kernel among the threads.
 
     Of the cache's kernels that is the loop over the rows of the prompt, or over the heads where
-    there is one row. Such a kernel has one block, which loops over the batch surround, and its
-    loops inside are no blocks of their own, so that no schedule can name them: the loop's kind is
-    changed instead. What it computes in is private to each round, since TVM's lowering allocates a
-    buffer in the innermost loop that holds all of its uses.
+    there is one row. It stands in a block, inside of a loop over the batch, and holds no blocks
+    itself, so that no schedule primitive can name it: its kind is changed instead. What a round
+    computes in is its own, since TVM's lowering allocates a buffer in the innermost loop that holds
+    all of its uses.
 
     Returns:
         None unless the function is one block whose last statement is a loop with rounds that are

@@ -1,4 +1,7 @@
-"""What the schedule rules ask of a function: its blocks, its loops, and whether it is a product."""
+"""What the schedule rules ask of a function: its blocks, its loops, and whether it is a product.
+
+Imports TVM: import it late.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,10 @@ class Product:
     Attributes:
         schedule: of the whole function.
         block: the sum.
-        before: what makes the weight, such as its dequantisation, in order.
+        before: what makes the weight, such as its dequantisation, in order; the last writes it.
         after: what is done with each number of the result, such as adding a bias, in order.
-        rows: the loop of `ROW_LOOPS` that counts rows of `x`; the other has one round.
+        rows: which loop counts rows of `x`, 0 for b or 1 for m; the other has one round.
+        row_count: how many, or None where only a run can tell.
         columns: n, the rows of the weight.
         depth: k.
     """
@@ -58,7 +62,7 @@ def find_product(function: tirx.PrimFunc) -> Product | None:
 
     It is one where exactly one block sums; that block has loops over b, m, n and k, of which n and
     k have known lengths and b or m has one round; it reads two buffers, the second one, the weight,
-    by n and k alone; and every other block works number by number.
+    by n and k alone; and of the blocks before it, the last makes the weight.
     """
     schedule = s_tir.Schedule(function)
     blocks = child_blocks(schedule)
@@ -74,7 +78,7 @@ def find_product(function: tirx.PrimFunc) -> Product | None:
         columns is None
         or depth is None
         or 1 not in (batch, rows)
-        or not _reads_weight(schedule, block)
+        or not _reads_weight(schedule, block, blocks[: sums[0]])
     ):
         return None
     return Product(
@@ -123,10 +127,13 @@ def divisor(count: int, most: int) -> int:
     return next(part for part in (most >> n for n in range(most.bit_length())) if count % part == 0)
 
 
-def _reads_weight(schedule: s_tir.Schedule, block: SBlockRV) -> bool:
+def _reads_weight(schedule: s_tir.Schedule, block: SBlockRV, before: Sequence[SBlockRV]) -> bool:
     body = schedule.get(block)
     if len(body.reads) != 2:  # noqa: PLR2004 - x and the weight
         return False
     n, k = (body.iter_vars[index].var for index in (2, 3))
     weight = [axis.min for axis in body.reads[1].region]
-    return len(weight) == 2 and weight[0].same_as(n) and weight[1].same_as(k)  # noqa: PLR2004
+    if len(weight) != 2 or not (weight[0].same_as(n) and weight[1].same_as(k)):  # noqa: PLR2004
+        return False
+    made = [schedule.get(each).writes[0].source for each in before[-1:]]
+    return all(each.same_as(body.reads[1].source) for each in made)

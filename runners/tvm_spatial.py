@@ -1,4 +1,7 @@
-"""Everything that is no product: number by number, or with sums along a row."""
+"""Everything that is no product: number by number, or with sums along a row.
+
+Imports TVM: import it late.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The product of a matrix in groups of 4 bits with one vector, word by word.
 
 What most of the time of generating a token goes to, where weights are quantised.
+
+Imports TVM: import it late.
 """
 
 from __future__ import annotations

@@ -429,3 +429,12 @@ def test_every_product_of_a_model_gets_a_schedule_of_its_own(
     assert set(products.values()) == (
         {"words", "matmul"} if quantization == "q4f32_1" else {"gemv", "matmul"}
     )
+
+
+def test_the_hosts_target_has_what_this_cpu_has(host: Any) -> None:
+    """LLVM's list of instructions for the target is Linux's, and a newer CPU's is longer."""
+    from edgebench.runners.tvm_target import cpu_target, missing_features, target_facts
+
+    assert missing_features(target_facts(host)) == []
+    foreign = cpu_target({"kind": "llvm", "mtriple": "riscv64-linux-gnu", "mcpu": "generic-rv64"})
+    assert missing_features(target_facts(foreign)) == ["riscv64"]
