@@ -154,7 +154,7 @@ class Collector:
         window = _Open(
             peak_not_reset=tree.reset_peak() if tree is not None else ENDED,
             counters=tree.counters() if tree is not None else None,
-            busy=read_busy(self._procfs),
+            busy=read_busy(self._procfs, self._clocks.cpus),
             energy_reason=None if self._meter is not None else self._no_meter_reason,
         )
         self._window = window
@@ -199,7 +199,7 @@ class Collector:
         tree = self._tree
         if tree is not None:
             tree.refresh()
-        busy = read_busy(self._procfs)
+        busy = read_busy(self._procfs, self._clocks.cpus)
         after = tree.counters() if tree is not None else None
         used = (
             use_between(window.counters, after)

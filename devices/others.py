@@ -1,4 +1,4 @@
-"""How much of the CPUs other processes took, from the kernel's own account of all of them."""
+"""How much of the CPUs other processes took, from the kernel's own account of each of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from edgebench.devices.files import read_text
 from edgebench.devices.reading import Reading
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 METHOD = "/proc/stat without the process tree's own time"
@@ -22,7 +23,7 @@ _IDLE, _IOWAIT, _STEAL, _COUNTED = 3, 4, 7, 8
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Ticks of all CPUs since the machine started.
+    """Ticks of some CPUs since the machine started.
 
     Attributes:
         busy: neither idle nor stolen by a host.
@@ -35,16 +36,28 @@ class Busy:
     cpus: int
 
 
-def read_busy(procfs: Path) -> Busy | None:
-    """The counters now, or None where the kernel does not show them."""
+def read_busy(procfs: Path, cpus: Sequence[int] = ()) -> Busy | None:
+    """The counters now, or None where the kernel does not show them.
+
+    Args:
+        procfs: where procfs is mounted.
+        cpus: those to look at; none for all.
+    """
     lines = [line.split() for line in (read_text(procfs / "stat") or "").splitlines()]
-    cpus = [line for line in lines if line and line[0].startswith("cpu")]
-    if not cpus or cpus[0][0] != "cpu" or len(cpus[0]) <= _STEAL + 1:
+    wanted = {f"cpu{number}" for number in cpus}
+    found = [
+        [int(part) for part in line[1 : _COUNTED + 1]]
+        for line in lines
+        if line
+        and line[0].startswith("cpu")
+        and (line[0] in wanted if wanted else line[0] != "cpu")
+    ]
+    if not found or any(len(fields) < _COUNTED for fields in found):
         return None
-    fields = [int(part) for part in cpus[0][1 : _COUNTED + 1]]
+    fields = [sum(column) for column in zip(*found, strict=True)]
     total = sum(fields)
     idle = fields[_IDLE] + fields[_IOWAIT] + fields[_STEAL]
-    return Busy(total - idle, total, max(len(cpus) - 1, 1))
+    return Busy(total - idle, total, len(found))
 
 
 def others_cpus(before: Busy | None, after: Busy | None, own: Reading) -> Reading:

@@ -94,10 +94,11 @@ def expected_bytes(
         quantization: what is to be made of it.
         is_folder: whether the source is a folder in Hugging Face's layout.
     """
-    before, after = BITS.search(source), BITS.search(UNQUANTIZED.sub("", quantization))
+    before, after = (BITS.search(UNQUANTIZED.sub("", name)) for name in (source, quantization))
     if after is None:
         return source_bytes
-    bits = int(before[2]) if before else FOLDER_BITS if is_folder else FEWEST_BITS
+    bits = int(before[2]) if before else 0
+    bits = bits or (FOLDER_BITS if is_folder else FEWEST_BITS)
     added = SCALES_BITS
     if after[1].upper() in {"FP", "INT"}:
         added += EXACT_EMBEDDING_BITS if after[2] == "32" else EMBEDDING_BITS

@@ -373,7 +373,7 @@ def _identity(record: RunRecord, trials: Sequence[Trial]) -> list[object]:
     loaded = [with_loads(variant, trials) for variant in record.variants]
     return [
         *((v.id, v.engine_version, v.artifact and v.artifact.sha256) for v in loaded),
-        *((name, each.get("engine_version")) for name, each in record.runners.items()),
+        *((name, d.get("engine"), d.get("engine_version")) for name, d in record.runners.items()),
         *((w.name, w.prompt_sha256) for w in record.workloads),
     ]
 

@@ -219,7 +219,8 @@ class Preparation:
             return replace(item, file=source, failure=failure)
 
         def convert(target: Path) -> Mapping[str, str]:
-            self._observer.preparing(f"{variant.runner}: making {variant.quantization}")
+            options = "".join(f" {name}={value}" for name, value in wanted.options.items())
+            self._observer.preparing(f"{variant.runner}: making {variant.quantization}{options}")
             request = ConvertRequest(
                 str(source.path), variant.quantization, str(target), wanted.options
             )

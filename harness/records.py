@@ -107,11 +107,15 @@ def prepared_record(
         proofs: further variants, which are verified and not measured.
     """
     prompts = {prompt.workload: prompt for prompt in prepared.prompts}
-    runners = {
-        item.variant.runner: to_wire(item.description)
-        for item in prepared.variants
-        if item.description is not None
-    }
+    runners: dict[str, dict[str, object]] = {}
+    for item in prepared.variants:
+        if item.description is not None:
+            described = to_wire(item.description)
+            # In interpreters of their own there may be several versions of one.
+            name = item.variant.runner
+            if runners.get(name, described) != described:
+                name = f"{name} ({item.python})"
+            runners[name] = described
     return record.model_copy(
         update={
             "runners": runners,

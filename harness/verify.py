@@ -54,7 +54,10 @@ MOST_GENERATED_TOKENS = 64
 STEP_S = 2.0
 """How often a step of the reference is told."""
 
-KEPT_OPTIONS = frozenset({"threads", "engine", "compiler"})
+FRAMEWORKS = ("engine", "compiler")
+"""Options that choose what computes."""
+
+KEPT_OPTIONS = frozenset({"threads", *FRAMEWORKS})
 """What a variant that is added takes over from the scenario's: what runs it, and how wide."""
 
 MOST_EXACT_FIRST = ("f32", "fp32", "q0f32", "bf16", "f16", "fp16", "q0f16")
@@ -376,27 +379,29 @@ def verified_record(record: RunRecord, verified: Verified) -> RunRecord:
 def high_precision_variants(
     variants: Sequence[ExpandedVariant], quantizations: Mapping[str, Sequence[str]]
 ) -> list[ExpandedVariant]:
-    """One variant for each runner of a scenario that makes an artifact in high precision.
+    """One variant for each framework of a scenario that makes an artifact in high precision.
+
+    A runner that is asked for several of its engines or compilers is as many frameworks.
 
     Args:
         variants: the scenario's; those that are there already are left out.
         quantizations: what each runner makes, by its name.
     """
     known = {
-        (each.runner, each.python, each.quantization)
+        (*_framework(each), each.quantization)
         for each in variants
         if not set(each.options) - KEPT_OPTIONS
     }
-    found: dict[tuple[str, str | None], ExpandedVariant] = {}
+    found: dict[tuple[object, ...], ExpandedVariant] = {}
     for each in variants:
         names = {name.lower(): name for name in quantizations.get(each.runner, ())}
         best = next((names[name] for name in MOST_EXACT_FIRST if name in names), None)
-        if best is None or (each.runner, each.python, best) in known:
+        if best is None or (*_framework(each), best) in known:
             continue
-        kept = {name: each.options[name] for name in KEPT_OPTIONS if name in each.options}
+        kept = {name: value for name, value in each.options.items() if name in KEPT_OPTIONS}
         words = [each.runner, best, *(f"{name}={value}" for name, value in kept.items())]
         found.setdefault(
-            (each.runner, each.python),
+            _framework(each),
             ExpandedVariant(
                 id=_new_id(" ".join(words), variants),
                 runner=each.runner,
@@ -406,6 +411,11 @@ def high_precision_variants(
             ),
         )
     return list(found.values())
+
+
+def _framework(variant: ExpandedVariant) -> tuple[object, ...]:
+    """What computes, as far as a scenario says it."""
+    return (variant.runner, variant.python, *(variant.options.get(name) for name in FRAMEWORKS))
 
 
 def _new_id(wanted: str, variants: Sequence[ExpandedVariant]) -> str:

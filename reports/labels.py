@@ -6,6 +6,7 @@ be taken for that framework's. So such a variant's name says whose they are, whe
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -28,13 +29,13 @@ def labelled(run: Run, series: Series) -> tuple[Run, Series]:
     A run that was killed says nothing of what it loaded in its record; its trials do.
     """
     variants = [with_loads(each, run.trials) for each in run.record.variants]
-    labels = {each.id: label(each) for each in variants if each.framework}
-    if not labels and not any(each.framework for each in run.record.proofs):
+    labels = _labels([*variants, *run.record.proofs])
+    if not labels:
         return run, series
     record = run.record.model_copy(
         update={
-            "variants": with_labels(variants),
-            "proofs": with_labels(run.record.proofs),
+            "variants": _renamed(variants, labels),
+            "proofs": _renamed(run.record.proofs, labels),
             "cells": [
                 cell.model_copy(update={"variant": labels.get(cell.variant, cell.variant)})
                 for cell in run.record.cells
@@ -53,15 +54,33 @@ def labelled(run: Run, series: Series) -> tuple[Run, Series]:
 
 
 def with_labels(variants: Sequence[VariantRecord]) -> list[VariantRecord]:
-    """The variants with labels in place of their ids."""
-    return [each.model_copy(update={"id": label(each)}) for each in variants]
+    """The variants with labels in place of their ids, all of them different."""
+    return _renamed(variants, _labels(variants))
 
 
 def label(variant: VariantRecord) -> str:
     """A variant's id; behind the framework's name where its runner is named after another one."""
     if not variant.framework:
         return variant.id
-    return f"{variant.framework}: {variant.id.removeprefix(variant.runner).strip() or variant.id}"
+    # An id that the scenario gave is kept whole.
+    made_of_options = f"{variant.id} ".startswith(f"{variant.runner} {variant.quantization} ")
+    own = variant.id.removeprefix(f"{variant.runner} ") if made_of_options else variant.id
+    return f"{variant.framework}: {own}"
+
+
+def _labels(variants: Sequence[VariantRecord]) -> dict[str, str]:
+    """Labels of those that have another name than their id; a label that is taken holds the id."""
+    wanted = {each.id: label(each) for each in variants}
+    taken = Counter(wanted.values())
+    return {
+        each.id: wanted[each.id] if taken[wanted[each.id]] == 1 else f"{each.framework}: {each.id}"
+        for each in variants
+        if each.framework
+    }
+
+
+def _renamed(variants: Sequence[VariantRecord], labels: Mapping[str, str]) -> list[VariantRecord]:
+    return [each.model_copy(update={"id": labels.get(each.id, each.id)}) for each in variants]
 
 
 def _by_label(samples: Mapping[Place, T], labels: Mapping[str, str]) -> dict[Place, T]:

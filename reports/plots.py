@@ -261,9 +261,13 @@ def _bar(axes: Axes, bar: _Bar, top: float, *, split: bool) -> None:
             axes.plot([end] * 2, [middle - 3, middle + 3], color=svg.INK, linewidth=1.2)
 
 
-def _short(label: str) -> str:
+def _short(label: str, room: int = LONGEST_LABEL) -> str:
+    """A label cut in its middle: its begin names the framework, its end what tells it apart."""
     line = one_line(label)
-    return line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 1]}…"
+    if len(line) <= room:
+        return line
+    begin = room * 2 // 3
+    return f"{line[:begin].rstrip()}…{line[begin + 1 - room :]}"
 
 
 def _chart(*, height: int) -> tuple[Figure, Axes]:

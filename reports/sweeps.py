@@ -116,7 +116,8 @@ def _value(variant: VariantRecord, option: str) -> str:
 def _base(variant: VariantRecord, option: str) -> str:
     others: list[tuple[str, Scalar]] = [(k, v) for k, v in variant.options.items() if k != option]
     options = "".join(f" {key}={option_text(value)}" for key, value in others)
-    return f"{variant.framework or variant.runner} {variant.quantization}{options}"
+    whose = f"{variant.framework}:" if variant.framework else variant.runner
+    return f"{whose} {variant.quantization}{options}"
 
 
 def _verdict(

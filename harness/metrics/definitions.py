@@ -347,8 +347,9 @@ _ALL = (
         "others' CPUs",
         "1",
         "lower",
-        "How many CPUs all other processes kept busy meanwhile, the harness itself among them: 1 "
-        "is one whole CPU. From the kernel's account of all CPUs, over half a second and more.",
+        "How many of the CPUs that the runner may use all other processes kept busy meanwhile, the "
+        "harness itself among them: 1 is one whole CPU. From the kernel's account of these CPUs, "
+        "over half a second and more.",
     ),
     Metric(
         "cpu_clock_hz",

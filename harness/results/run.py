@@ -74,7 +74,10 @@ class Run:
         return pd.DataFrame.from_records(list(self._rows()), columns=list(FRAME_COLUMNS))
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
-        variants = {each.id: each for each in self.record.variants}
+        from edgebench.harness.records import with_loads  # noqa: PLC0415 - reading needs none of it
+
+        # A run that was killed says only in its trials what was loaded.
+        variants = {each.id: with_loads(each, self.trials) for each in self.record.variants}
         for trial in self.trials:
             variant = variants.get(trial.variant)
             head = (

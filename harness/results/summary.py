@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 OTHERS_LIMIT = 0.05
 """CPUs that other processes may take: as much as the doctor lets pass."""
 
-FULL_SHARE = 0.95
-"""Of the machine's CPU time: from here on, whoever ran took it from somebody."""
+IDLE_LIMIT = 0.1
+"""CPUs that may stand idle where all are called taken."""
 
 STEADY_METRICS = ("ttft_s", "decode_rate", "task_latency_s")
 """What warm-up, repetitions and the noise flag are judged by; a cell has two of them, or one."""
@@ -136,12 +136,14 @@ def _was_contended(record: RunRecord, measured: list[Trial]) -> bool:
 
     Threads that work in step wait for the one that had to give way: a whole framework slows.
     """
+    # Of those that the run may use: its runners are counted there, and so are the others.
+    cpus = len(record.machine.affinity) or record.machine.logical_cpus
     taken = []
     for trial in measured:
         others, own = (trial.metrics.get(key) for key in ("others_cpus", "cpu_time_s"))
         if others and own and others.value is not None and own.value is not None:
             used = others.value + own.value / max(trial.duration_s, 1e-9)
-            full = used >= FULL_SHARE * record.machine.logical_cpus
+            full = used >= cpus - IDLE_LIMIT
             taken.append(full and others.value >= OTHERS_LIMIT)
     return bool(taken) and 2 * sum(taken) >= len(taken)
 

@@ -110,9 +110,21 @@ def test_a_wrong_scenario_exits_2_with_every_place(
 
 def test_json_is_all_that_is_printed(make_scenario: MakeScenario, tmp_path: Path) -> None:
     """--json gives one document on standard output and nothing on standard error."""
-    done = edgebench("run", make_scenario(), "--out", tmp_path / "out", "--json")
+    scenario = make_scenario("says_engine: Other")
+    done = edgebench("run", scenario, "--out", tmp_path / "out", "--json")
     shown = json.loads(done.stdout)
     assert shown["exit_status"] == 0
+    # A script that reads the cells learns whose figures they are.
+    assert shown["variants"] == [
+        {
+            "id": shown["cells"][0]["variant"],
+            "runner": "fake",
+            "quantization": "source",
+            "engine": "Other",
+            "engine_version": "2",
+            "framework": "Other",
+        }
+    ]
     assert shown["cells"][0]["n"] == 2
     assert Path(shown["report"]["html"]).exists()
     assert done.stderr == ""
@@ -175,6 +187,20 @@ def test_runners_tells_what_is_there() -> None:
     assert found["llama.cpp"]["pip"] == "pip install 'edgebench[llama-cpp]'"
     assert "Q4_K_M" in found["llama.cpp"]["quantizations"]
     assert "takes token ids" in edgebench("runners").stdout
+
+
+def test_runners_explains_the_options_of_one() -> None:
+    """What each takes, what it is where unset, and what it does; a wrong name lists the right."""
+    done = edgebench("runners", "fake")
+    assert "llama.cpp" not in done.stdout
+    words = " ".join(done.stdout.split())
+    assert "threads int, at least 1; 1 where unset" in words
+    assert "makes file, folder, nothing, half, refusal, crash; file where unset" in words
+    assert "What converting makes. Shapes the artifact." in words
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    wrong = edgebench("runners", "fakes")
+    assert wrong.returncode == 2
+    assert "there are llama.cpp, mnn, mediapipe, mlc, fake" in wrong.stderr
 
 
 def test_doctor_examines_this_machine() -> None:

@@ -57,6 +57,13 @@ def test_an_unknown_kind_of_artifact_is_as_large_as_its_source() -> None:
     assert expected_bytes("model.bin", 100, "copy") == 100
 
 
+@pytest.mark.parametrize("name", ["tiny-q0f32-MLC", "hf-q0f16"])
+def test_a_source_that_is_named_as_mlc_names_them_has_its_bits(name: str) -> None:
+    """The 0 in ``q0f16`` is no number of bits."""
+    half = 16 if name.endswith("16") else 32
+    assert expected_bytes(name, MB, "q4f32_1") == pytest.approx(MB * 5 / half, rel=0.02)
+
+
 def test_a_folders_weights_are_taken_for_sixteen_bits() -> None:
     """Hugging Face's folders hold F16 or BF16 by custom, and seldom say so in their name."""
     assert expected_bytes("Llama-2-7b-hf", 13_480 * MB, "Q8_0", is_folder=True) == pytest.approx(

@@ -319,3 +319,20 @@ def test_the_most_exact_artifact_is_added_for_each_runner() -> None:
     ]
     taken = [variant("a", "F32", batch=2)]
     assert [each.id for each in high_precision_variants(taken, made)] == ["a F32 (to verify)"]
+
+
+def test_each_compiler_and_engine_of_a_runner_is_proven() -> None:
+    """They are frameworks of their own: what one computes says nothing of the other."""
+
+    def variant(quantization: str, **options: str | int) -> ExpandedVariant:
+        words = [f"{name}={value}" for name, value in options.items()]
+        return ExpandedVariant(" ".join(["m", quantization, *words]), "m", quantization, options)
+
+    made = {"m": ("q0f32", "q4f32_1")}
+    both = [variant("q4f32_1", compiler="x"), variant("q4f32_1", compiler="y", threads=2)]
+    assert [each.id for each in high_precision_variants(both, made)] == [
+        "m q0f32 compiler=x",
+        "m q0f32 compiler=y threads=2",
+    ]
+    one_has = [variant("q0f32", compiler="x"), variant("q4f32_1", engine="z")]
+    assert [each.id for each in high_precision_variants(one_has, made)] == ["m q0f32 engine=z"]

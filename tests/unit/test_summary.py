@@ -211,10 +211,18 @@ def used(block: int, own_s: float, others: float | None) -> Trial:
 def test_contended_is_said_where_others_took_cpus_that_were_wanted(
     own_s: float, others: float | None, contended: bool
 ) -> None:
-    """On a machine with two CPUs."""
-    machine = record().machine.model_copy(update={"logical_cpus": 2, "affinity": [0, 1]})
-    cell = only([used(block, own_s, others) for block in range(5)], machine=machine)
-    assert ("contended" in cell.flags) is contended
+    """With two CPUs to use, of however many."""
+    for cpus in (2, 64):
+        machine = record().machine.model_copy(update={"logical_cpus": cpus, "affinity": [0, 1]})
+        cell = only([used(block, own_s, others) for block in range(5)], machine=machine)
+        assert ("contended" in cell.flags) is contended
+
+
+def test_contended_is_not_said_while_cpus_stand_idle() -> None:
+    """Of 64, 60 are ours and one somebody else's: nobody had to give way."""
+    machine = record().machine.model_copy(update={"logical_cpus": 64, "affinity": list(range(64))})
+    assert "contended" not in only([used(b, 60.0, 1.0) for b in range(5)], machine=machine).flags
+    assert "contended" in only([used(b, 62.0, 1.95) for b in range(5)], machine=machine).flags
 
 
 def test_one_disturbed_repetition_of_five_does_not_mark_a_cell() -> None:

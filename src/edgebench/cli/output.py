@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from edgebench.harness.results.run import Run
 
 
+WHAT_RAN = ("runner", "quantization", "engine", "engine_version", "framework")
+"""Of a variant: a script that reads cells must know whose figures they are."""
+
+
 def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
     """Print the comparison and the paths; return the exit status that the cells call for."""
     cells = summarize(run.record, run.trials)
@@ -35,6 +39,10 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
             "run_dir": str(run.path),
             "report": {"markdown": str(markdown), "html": str(html)},
             "exit_status": int(status),
+            "variants": [
+                each.model_dump(mode="json", include={"id", *WHAT_RAN})
+                for each in run.record.variants
+            ],
             "cells": [cell.model_dump(mode="json") for cell in cells],
             "sameness": {
                 each.id: each.sameness.model_dump(mode="json")

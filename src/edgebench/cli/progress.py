@@ -151,9 +151,9 @@ class _Live:
 def _outlook(outlook: Outlook) -> str:
     low, high = outlook.min_repetitions, outlook.max_repetitions
     count = f"{low}" if low == high else f"{low} to {high}"
+    cells = f"{outlook.cells} cell{'' if outlook.cells == 1 else 's'}"
     return (
-        f"measuring {outlook.cells} cells, {count} repetitions each, "
-        f"at most {_duration(outlook.time_budget_s)}"
+        f"measuring {cells}, {count} repetitions each, at most {_duration(outlook.time_budget_s)}"
     )
 
 

@@ -16,8 +16,9 @@ from edgebench.harness import wire
 from edgebench.harness.errors import RunnerError
 from edgebench.harness.prepare import PROBE_TIMEOUT_S
 from edgebench.harness.scenario.config import load_config
+from edgebench.harness.scenario.values import written
 from edgebench.harness.session import Launch, Session
-from edgebench.runners.base import Description, RunnerFailure
+from edgebench.runners.base import Description, Option, RunnerFailure
 from edgebench.runners.registry import runner_class, runner_names
 
 ABILITIES = {
@@ -49,14 +50,22 @@ class Status:
     problem: str | None
     pip: str | None
     quantizations: tuple[str, ...]
-    options: tuple[str, ...]
+    options: dict[str, Option]
 
 
 @click.command()
+@click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def runners(as_json: bool) -> None:  # noqa: FBT001 - click's own way
-    """List the frameworks: installed or not, version, abilities, how to install."""
-    found = [_look(name) for name in runner_names()]
+def runners(name: str | None, as_json: bool) -> None:  # noqa: FBT001 - click's own way
+    """List the frameworks: installed or not, version, abilities, how to install.
+
+    With NAME, that one with all its options and what they mean.
+    """
+    names = runner_names()
+    if name is not None and name not in names:
+        msg = f"there is no runner named {name!r}; there are {', '.join(names)}"
+        raise click.BadParameter(msg, param_hint="NAME")
+    found = [_look(each) for each in ([name] if name else names)]
     if as_json:
         click.echo(json.dumps([asdict(status) for status in found], indent=2))
         return
@@ -67,6 +76,24 @@ def runners(as_json: bool) -> None:  # noqa: FBT001 - click's own way
         table.add_row(status.name, _described(status), end_section=True)
         table.add_row()
     Console().print(table)
+    if name is not None:
+        Console().print(_options(found[0].options))
+
+
+def _options(options: dict[str, Option]) -> Table:
+    """Every option: its name, what it takes, and what it does."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for name, option in options.items():
+        takes = ", ".join(map(str, option.choices)) or option.kind
+        if option.minimum is not None:
+            takes += f", at least {option.minimum:g}"
+        if option.default is not None:
+            takes += f"; {written(option.default)} where unset"
+        shapes = " Shapes the artifact." if option.stage == "convert" else ""
+        table.add_row(name, Text.assemble((takes, "dim"), f"\n{option.help}{shapes}"))
+    return table
 
 
 def _look(name: str) -> Status:
@@ -75,7 +102,7 @@ def _look(name: str) -> Status:
     try:
         kind = runner_class(name)
     except RunnerFailure as failure:
-        return Status(name, False, None, {}, str(failure), None, (), ())  # noqa: FBT003
+        return Status(name, False, None, {}, str(failure), None, (), {})  # noqa: FBT003
     with tempfile.TemporaryDirectory() as folder:
         launch = Launch(name, Path(folder) / "probe.log", config.python if config else None)
         description, problem = None, None
@@ -94,7 +121,7 @@ def _look(name: str) -> Status:
         problem=problem,
         pip=f"pip install '{kind.PIP}'",
         quantizations=("source", *kind.QUANTIZATIONS),
-        options=tuple(kind.OPTIONS),
+        options=dict(kind.OPTIONS),
     )
 
 

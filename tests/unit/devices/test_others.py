@@ -19,12 +19,19 @@ HZ = os.sysconf("SC_CLK_TCK")
 
 def test_busy_is_neither_idle_nor_waiting_nor_stolen(tmp_path: Path) -> None:
     """user 10, nice 1, system 5, irq 2, softirq 3 are busy; guest times are within user already."""
-    lines = ["cpu  10 1 5 100 20 2 3 40 9 9", "cpu0 5 0 0", "cpu1 5 1 5", "ctxt 1"]
+    lines = [
+        "cpu  99 99 99 99 99 99 99 99 99 99",  # all of them, and those that are off by now
+        "cpu0 10 1 5 100 20 2 3 40 9 9",
+        "cpu7 1 0 0 9 0 0 0 0 0 0",
+        "ctxt 1",
+    ]
     (tmp_path / "stat").write_text("\n".join(lines))
-    assert read_busy(tmp_path) == Busy(busy=21, total=181, cpus=2)
+    assert read_busy(tmp_path) == Busy(busy=21 + 1, total=181 + 10, cpus=2)
+    assert read_busy(tmp_path, [7]) == Busy(busy=1, total=10, cpus=1)
+    assert read_busy(tmp_path, [5]) is None
 
 
-@pytest.mark.parametrize("text", ["", "intr 1 2\n", "cpu 1 2\n"])
+@pytest.mark.parametrize("text", ["", "intr 1 2\n", "cpu0 1 2\n"])
 def test_a_kernel_that_does_not_count_is_no_reading(tmp_path: Path, text: str) -> None:
     """A system without these counters gives a reason, never 0."""
     (tmp_path / "stat").write_text(text)

@@ -17,6 +17,7 @@ from edgebench.reports.data import build_report_data
 from edgebench.reports.html import render_page
 from edgebench.reports.labels import with_labels
 from edgebench.reports.markdown import render_text
+from edgebench.reports.plots import LONGEST_LABEL, _short
 from edgebench.reports.sameness import sameness_view
 from edgebench.reports.sentences import plain
 from edgebench.reports.sweeps import sweeps
@@ -54,6 +55,7 @@ def run(tmp_path: Path) -> Run:
         each.model_copy(
             update={
                 "runner": "mlc" if each.id in LABELS else "llama.cpp",
+                "quantization": "q4" if each.id in LABELS else "Q4",
                 "engine": "TVM" if each.id in LABELS else "llama.cpp",
                 "engine_version": "0.27.0",
             }
@@ -101,7 +103,7 @@ def test_the_short_answer_and_the_sweep_say_whose_figures_they_are(data: ReportD
     (answer,) = answers(data)
     assert plain(answer.paragraph).startswith(f"{NAME}: q4 threads=2 decodes fastest")
     (sweep,) = sweeps(data)
-    assert sweep.base == f"{NAME} source"
+    assert sweep.base == f"{NAME}: q4"
 
 
 def test_the_version_stands_beside_the_name_once(data: ReportData) -> None:
@@ -127,3 +129,32 @@ def test_a_run_of_the_runners_own_framework_is_left_as_it_is(run: Run) -> None:
     record = run.record.model_copy(update={"variants": own})
     trials = tuple(each for each in run.trials if each.variant == own[0].id)
     assert build_report_data(Run(run.path, record, trials, 0)).variant_ids == ("llama.cpp Q4",)
+
+
+def named(run: Run, *ids: str, framework: str | None = NAME) -> list[str]:
+    """The labels of variants of the runner mlc with these ids."""
+    like = run.record.variants[0].model_copy(update={"quantization": "q4", "framework": framework})
+    return [each.id for each in with_labels([like.model_copy(update={"id": i}) for i in ids])]
+
+
+def test_a_name_that_the_scenario_gave_is_kept_whole(run: Run) -> None:
+    """Only the runner's name in an id made of options is put in place of."""
+    assert named(run, "mlc q4", "mlc q4 threads=4", "mlc fast", "mlc", "mlc-q4", "mlc q4b") == [
+        f"{NAME}: q4", f"{NAME}: q4 threads=4", f"{NAME}: mlc fast", f"{NAME}: mlc",
+        f"{NAME}: mlc-q4", f"{NAME}: mlc q4b",
+    ]  # fmt: skip
+
+
+def test_two_variants_never_have_one_label(run: Run) -> None:
+    """They would be counted as one: where labels would be equal, ids are kept whole."""
+    assert named(run, "mlc q4 threads=4", "q4 threads=4") == [
+        f"{NAME}: mlc q4 threads=4", f"{NAME}: q4 threads=4",
+    ]  # fmt: skip
+
+
+def test_a_long_label_in_a_plot_keeps_its_begin_and_its_end() -> None:
+    """What framework it is, and what tells it from the next bar."""
+    shown = _short(f"{NAME}: q4f32_1 prefill_chunk_size=256 threads=2")
+    assert shown.startswith(f"{NAME}: ")
+    assert shown.endswith("=256 threads=2"[-len(shown.partition("…")[2]) :])
+    assert len(shown) == LONGEST_LABEL
