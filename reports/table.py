@@ -147,7 +147,7 @@ def flag_meaning(flag: str, protocol: ProtocolRecord) -> str:
         ),
         "contended": (
             "other processes ran while all CPUs were taken: threads that work in step then wait "
-            "for each other, and all of them slow down; `edgebench doctor` names the processes"
+            "for each other, and all of them slow down; edgebench doctor names the processes"
         ),
         "unstable_warmup": (
             "the last two warm-ups still differed by more than "
