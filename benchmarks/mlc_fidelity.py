@@ -59,7 +59,10 @@ def main() -> None:
         if artifact is None:
             source = ModelStore().fetch(parse_source(arguments.model, base=Path())).path
             artifact = Path(folder) / "artifact"
-            runner.convert(ConvertRequest(str(source), arguments.quantization, str(artifact)))
+            built = {"compiler": "edgebench"}
+            runner.convert(
+                ConvertRequest(str(source), arguments.quantization, str(artifact), built)
+            )
         figures = compare(runner, artifact, arguments)
         runner.close()
     if arguments.json is not None:

@@ -5,7 +5,6 @@ Which of the two ran, and who compiled the library, stands in every result. See 
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, ClassVar
 
 from edgebench.runners.base import (
@@ -21,15 +20,16 @@ from edgebench.runners.base import (
     Scores,
 )
 from edgebench.runners.mlc_check import check_context, prefill_chunk
+from edgebench.runners.mlc_cpu import host_name
 from edgebench.runners.mlc_facts import known_facts
 from edgebench.runners.mlc_folder import check_sums, read_folder
-from edgebench.runners.mlc_package import import_package, installed, require, why_not
+from edgebench.runners.mlc_library import check_file
+from edgebench.runners.mlc_package import conflict, import_package, installed, require, why_not
 from edgebench.runners.mlc_settings import MLC_LLM, OPTIONS, PIP, QUANTIZATIONS, choose
 from edgebench.runners.tvm_engine import Model
-from edgebench.runners.tvm_library import BIND, THREADS, Tvm
+from edgebench.runners.tvm_library import Tvm, set_threads
 from edgebench.runners.tvm_module import Library
 from edgebench.runners.tvm_score import score
-from edgebench.runners.tvm_target import host_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from edgebench.runners.mlc_folder import Folder
     from edgebench.runners.mlc_settings import Chosen, LoadedEngine
 
-CONVERTER = 1
+CONVERTER = 2
 """To be raised where the same request gives another artifact than before."""
 
 
@@ -65,11 +65,12 @@ class MlcRunner:
         return f"{CONVERTER}, {host_name()}"
 
     def describe(self) -> Description:
-        """Import TVM, and MLC's own package where it is installed; name what would run."""
+        """Import TVM's runtime, and name what would run: MLC's engine where it is installed."""
         tvm = self._import()
         devices = tvm.devices()
         build = {"TVM": tvm.version, "devices": ", ".join(["cpu", *devices])}
         missing = not self._has_mlc_llm
+        unusable = "not installed" if installed() is None else "can't be used"
         return Description(
             engine="TVM" if missing else "MLC LLM",
             engine_version=tvm.version if missing else str(installed()),
@@ -84,21 +85,29 @@ class MlcRunner:
                 top_k_logits=True,
                 gpu_backends=devices,
             ),
-            build={**build, "mlc_llm": "not installed"} if missing else build,
+            build={**build, "mlc_llm": unusable} if missing else build,
             notes=(self._lacks,) if missing else (),
         )
 
     def prepare(self, request: LoadRequest) -> list[str]:
-        """Compare every file of weights with its checksum; not measured.
+        """Compare files with their checksums, and import MLC's engine if it runs; not measured.
 
         Returns:
             The model library's path, which may lie outside the model's folder.
 
         Raises:
-            RunnerFailure: a file is missing or damaged (invalid).
+            RunnerFailure: a file is missing or damaged (invalid), or MLC's engine is not there
+                (unavailable).
         """
+        self._import()
         folder = self._folder(request)
         self._check_sums(folder)
+        # What the library itself says is known when it is loaded: it is not to be mapped before.
+        ours = folder.library_sha256 is not None
+        chosen = choose(request, built_by_edgebench=ours, has_mlc_llm=self._has_mlc_llm)
+        if chosen.engine == MLC_LLM:
+            set_threads(chosen.threads, bind=chosen.thread_binding)
+            import_package()
         return [str(folder.library)]
 
     def load(self, request: LoadRequest) -> LoadedModel:
@@ -134,9 +143,7 @@ class MlcRunner:
             raise refuse_own(folder.library)
         check_context(folder, library.metadata, chosen.context_tokens)
         prefill_chunk(library.metadata, chosen)
-        # Its engine has a thread, and with it a pool, of its own, made when it is first used.
-        os.environ[THREADS] = str(chosen.threads)
-        os.environ[BIND] = "1" if chosen.bind_threads else "0"
+        set_threads(chosen.threads, bind=chosen.thread_binding)
         known = known_facts(folder, library.metadata, chosen)
         return MlcEngine(folder.path, folder.library, chosen, known)
 
@@ -192,16 +199,11 @@ class MlcRunner:
         self._engine = self._scorer = self._loaded = None
 
     def _import(self) -> Tvm:
+        """TVM's runtime alone; MLC's own package would bring all of TVM."""
         if self._tvm is None:
-            found = installed() is not None
-            self._tvm = Tvm(whole=found)
-            self._lacks = why_not()
-            if found:
-                try:
-                    import_package()
-                    self._has_mlc_llm = True
-                except RunnerFailure as failure:
-                    self._lacks = str(failure)
+            self._tvm = Tvm()
+            self._lacks = why_not() if installed() is None else conflict() or ""
+            self._has_mlc_llm = not self._lacks
         return self._tvm
 
     @staticmethod
@@ -211,7 +213,9 @@ class MlcRunner:
 
     def _check_sums(self, folder: Folder) -> None:
         """Once for files that did not change: what `prepare` read, `load` does not read again."""
-        files = [(each.path, each.path.stat()) for each in folder.shards]
+        check_file(folder.library)
+        paths = [*(each.path for each in folder.shards), folder.library]
+        files = [(path, path.stat()) for path in paths]
         seen = [(str(path), status.st_size, status.st_mtime_ns) for path, status in files]
         if seen != self._checked:
             check_sums(folder)

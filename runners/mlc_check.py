@@ -106,7 +106,7 @@ def prefill_chunk(metadata: Metadata, chosen: Chosen) -> int:
     if asked is not None and asked > metadata.prefill_chunk:
         msg = (
             f"prefill_chunk is {asked} and the library was compiled for {metadata.prefill_chunk} "
-            "tokens at once"
+            f"tokens at once; have one made with prefill_chunk_size: {asked}, or take a smaller one"
         )
         raise RunnerFailure(msg, reason="invalid")
     return asked or metadata.prefill_chunk

@@ -15,15 +15,12 @@ from pathlib import Path
 from edgebench.runners.base import ConvertRequest, RunnerFailure
 from edgebench.runners.checked_weights import lossy_note
 from edgebench.runners.exporter import Failed, run_exporter
+from edgebench.runners.mlc_names import CONFIG, INDEXES, LIBRARY
 from edgebench.runners.mlc_package import require
 from edgebench.runners.mlc_settings import CHUNK
 
 NO_TEMPLATE = "LM"
 """Of MLC's conversation templates the one that adds no text; edgebench hands ids over."""
-
-CONFIG, LIBRARY = "mlc-chat-config.json", "lib.so"
-WEIGHTS = ("tensor-cache.json", "ndarray-cache.json")
-"""By the newer and the older name."""
 
 FULL = ("No space left on device", "Disk quota exceeded")
 
@@ -129,7 +126,7 @@ def _signal(failed: Failed) -> str:
 
 def _check(target: Path) -> None:
     """Whether everything is there that the tools are to have made."""
-    for names in ((CONFIG,), WEIGHTS, (LIBRARY,)):
+    for names in ((CONFIG,), INDEXES, (LIBRARY,)):
         if not any((target / name).is_file() for name in names):
             msg = f"mlc_llm reported success, but made no {names[0]}"
             raise RunnerFailure(msg)

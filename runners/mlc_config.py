@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from edgebench.runners.mlc_folder import library_digest
+from edgebench.runners.mlc_names import CONFIG, LIBRARY
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -12,8 +15,6 @@ if TYPE_CHECKING:
     from edgebench.models.canonical import CanonicalModel
     from edgebench.models.tokenizer import Tokenizer
     from edgebench.runners.mlc_layout import Quantization
-
-CONFIG = "mlc-chat-config.json"
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
@@ -65,12 +66,12 @@ def write_tokenizer(model: CanonicalModel, folder: Path) -> None:
 
 
 def write_config(model: CanonicalModel, shared: dict[str, Any], folder: Path) -> None:
-    """Write the configuration.
+    """Write the configuration, with the checksum of the library: a damaged one crashes processes.
 
     Args:
         model: its architecture and its tokenizer.
         shared: as `sizes` gives it.
-        folder: it is there.
+        folder: it is there, and the library in it.
 
     Raises:
         OSError: as for `write_tokenizer`.
@@ -93,6 +94,7 @@ def write_config(model: CanonicalModel, shared: dict[str, Any], folder: Path) ->
         "pad_token_id": 0,
         "bos_token_id": tokenizer.start_id,
         "eos_token_id": ends[0] if len(ends) == 1 else ends or None,
+        "edgebench": {"library_sha256": library_digest(folder / LIBRARY)},
     }
     (folder / CONFIG).write_text(_text(config), encoding="utf-8")
 

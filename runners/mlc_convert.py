@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from edgebench.runners.base import RunnerFailure
 from edgebench.runners.checked_weights import lossy_note
 from edgebench.runners.mlc_layout import OWN, Quantization
+from edgebench.runners.mlc_names import CONFIG, LIBRARY
 from edgebench.runners.mlc_package import installed
 from edgebench.runners.mlc_settings import (
     AUTO,
@@ -16,9 +17,9 @@ from edgebench.runners.mlc_settings import (
     COMPILERS,
     INSTALL_MLC_LLM,
     MLC_LLM,
-    PIP,
     QUANTIZATIONS,
 )
+from edgebench.runners.tvm_library import not_imported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from edgebench.models.architecture import Architecture
     from edgebench.models.canonical import CanonicalModel
     from edgebench.runners.base import ConvertRequest
-
-LIBRARY = "lib.so"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +83,9 @@ def convert(request: ConvertRequest) -> dict[str, str]:
     _check_choice("quantization", request.quantization, QUANTIZATIONS)
     compiler = request.options.get("compiler") or AUTO
     _check_choice("compiler", compiler, COMPILERS)
+    if (Path(request.source) / CONFIG).is_file():
+        msg = f"{request.source} is a folder of MLC's own: set quantization: source"
+        raise RunnerFailure(msg, reason="unsupported")
     try:
         if compiler == MLC_LLM or (compiler == AUTO and installed() is not None):
             from edgebench.runners.mlc_compiler import make  # noqa: PLC0415
@@ -138,8 +140,7 @@ def make_folder(model: CanonicalModel, recipe: Recipe, target: Path) -> dict[str
     try:
         from edgebench.runners.tvm_build import Tools, build_library, tvm_version  # noqa: PLC0415
     except ImportError as error:
-        msg = f"TVM can't be imported ({error}); install it with: pip install '{PIP}'"
-        raise RunnerFailure(msg, reason="unavailable") from error
+        raise not_imported(error) from error
     architecture = model.architecture
     check_shapes(architecture)
     context = recipe.context or architecture.context_tokens
@@ -154,7 +155,7 @@ def make_folder(model: CanonicalModel, recipe: Recipe, target: Path) -> dict[str
     unscheduled = build_library(architecture, recipe.quantization, shared, tools, library)
     write_config(model, shared, target)
     made = {"tool": f"edgebench's model for TVM {tvm_version()}"}
-    if note := _note(model, context, unscheduled):
+    if note := _note(model, recipe.quantization, context, unscheduled):
         made["note"] = note
     return made
 
@@ -170,8 +171,13 @@ def check_shapes(architecture: Architecture) -> None:
         raise RunnerFailure(msg, reason="unsupported")
 
 
-def _note(model: CanonicalModel, context: int, unscheduled: Sequence[str]) -> str:
-    notes = [lossy_note(model)]
+def _note(
+    model: CanonicalModel, quantization: Quantization, context: int, unscheduled: Sequence[str]
+) -> str:
+    notes = ["TVM compiled edgebench's model with edgebench's schedules: no figure of MLC's"]
+    notes.append(lossy_note(model))
+    if model.lossy_types and quantization.grouped:
+        notes.append("and 4 bits of another kind lose more: verifying shows how much")
     trained = model.architecture.context_tokens
     if context > trained:
         notes.append(f"compiled for {context} tokens, where the model was trained for {trained}")

@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from edgebench.runners.base import Generation, RunnerFailure
+from edgebench.runners.mlc_names import PAGE
 from edgebench.runners.mlc_package import import_package, require
 from edgebench.runners.mlc_settings import MLC_LLM
 from edgebench.runners.mlc_stream import TokenStream, Watch, construct
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from edgebench.runners.mlc_settings import Chosen
 
 ENGINE = "MLC LLM"
-
-PAGE = 16
-"""Tokens in a page of MLC's KV cache."""
 
 SPARE = 8
 """Tokens that MLC wants room for after a prompt, or it never takes the prompt."""
@@ -95,7 +93,6 @@ class MlcEngine:
             "engine": MLC_LLM,
             "compiler": MLC_LLM,
             "device": self._device,
-            "context_tokens": used.max_single_sequence_length,
             "kv_cache_tokens": used.max_total_sequence_length,
             "prefill_chunk": used.prefill_chunk_size,
             "prefix_cache": used.prefix_cache_mode,

@@ -10,16 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgebench.runners.base import RunnerFailure
+from edgebench.runners.mlc_names import CONFIG, INDEXES, LIBRARY
 from edgebench.runners.mlc_settings import QUANTIZATIONS
 from edgebench.runners.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-CONFIG = "mlc-chat-config.json"
-INDEXES = ("tensor-cache.json", "ndarray-cache.json")
-"""Newer name first; a TVM reads one of the two."""
-LIBRARY = "lib.so"
 
 ITEM_BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "uint32": 4, "uint16": 2}
 ITEM_BYTES |= {"float16": 2, "bfloat16": 2, "int16": 2, "int8": 1, "uint8": 1}
@@ -64,6 +60,8 @@ class Config:
     Attributes:
         model: the nested ``model_config``, as it stands there.
         context_tokens: the most tokens, or None where a sliding window takes their place.
+        library_sha256: of the library that edgebench made with it, in hexadecimal digits; None in
+            a folder of MLC's compiler.
     """
 
     model_type: str
@@ -71,6 +69,7 @@ class Config:
     vocabulary_size: int
     context_tokens: int | None
     model: Mapping[str, Any]
+    library_sha256: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class Folder:
 
     Attributes:
         index: the tensor cache's file.
-        library: the compiled library, which may be elsewhere.
+        library: the compiled library, absolute, which may be elsewhere.
         parameters: weights before they were quantised, or None where the index does not tell.
     """
 
@@ -94,6 +93,12 @@ class Folder:
     def tensors(self) -> dict[str, Stored]:
         """All tensors by their names."""
         return {each.name: each for shard in self.shards for each in shard.tensors}
+
+    @property
+    def library_sha256(self) -> str | None:
+        """The checksum of the library, where it is the one that edgebench made with the folder."""
+        own = self.library == (self.path / LIBRARY).absolute()
+        return self.config.library_sha256 if own else None
 
 
 def read_folder(path: str, library: str | None = None) -> Folder:
@@ -117,7 +122,10 @@ def read_folder(path: str, library: str | None = None) -> Folder:
     config = _config(folder / CONFIG)
     index = next((folder / name for name in INDEXES if (folder / name).is_file()), None)
     if index is None:
-        msg = f"{path} has no {INDEXES[0]}: MLC's weights are missing"
+        msg = (
+            f"{path} has no {INDEXES[0]}: MLC's weights are missing; copy or convert the model "
+            "again"
+        )
         raise _invalid(msg)
     shards, parameters = _index(index)
     for shard in shards:
@@ -148,24 +156,38 @@ def index_named(folder: Folder, name: str) -> Iterator[Path]:
 
 
 def check_sums(folder: Folder) -> None:
-    """Read every shard and compare its checksum with the index; reads all weights once.
+    """Compare shards and library with their checksums, where they have one; reads all of them once.
 
     Raises:
         RunnerFailure: one differs (invalid).
     """
     for shard in folder.shards:
-        if shard.md5 is None:
-            continue
-        digest = hashlib.md5(usedforsecurity=False)
-        with shard.path.open("rb") as file:
-            while piece := file.read(PIECE):
-                digest.update(piece)
-        if digest.hexdigest() != shard.md5:
-            msg = (
-                f"{shard.path} is damaged: its checksum is {digest.hexdigest()} and "
-                f"{folder.index.name} says {shard.md5}; copy or convert the model again"
-            )
-            raise _invalid(msg)
+        if shard.md5 is not None:
+            found = _digest(shard.path, hashlib.md5(usedforsecurity=False))
+            _compare(shard.path, found, shard.md5, folder.index.name)
+    if (expected := folder.library_sha256) is not None:
+        _compare(folder.library, library_digest(folder.library), expected, CONFIG)
+
+
+def library_digest(path: Path) -> str:
+    """The checksum of a library, as a folder that edgebench makes keeps it."""
+    return _digest(path, hashlib.sha256())
+
+
+def _digest(path: Path, digest: hashlib._Hash) -> str:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _compare(path: Path, found: str, expected: str, where: str) -> None:
+    if found != expected:
+        msg = (
+            f"{path} is damaged: its checksum is {found} and {where} says {expected}; copy or "
+            "convert the model again"
+        )
+        raise _invalid(msg)
 
 
 def _config(path: Path) -> Config:
@@ -181,15 +203,19 @@ def _config(path: Path) -> Config:
     names = [facts.get(name) for name in ("model_type", "quantization")]
     if vocabulary is None or not all(isinstance(name, str) for name in names):
         msg = (
-            f"{path} lacks model_type, quantization or vocab_size: it is no configuration of MLC's"
+            f"{path} lacks model_type, quantization or vocab_size: it is no configuration of "
+            "MLC's; copy or convert the model again"
         )
         raise _invalid(msg)
+    own = facts.get("edgebench")
+    digest = own.get("library_sha256") if isinstance(own, dict) else None
     return Config(
         model_type=str(names[0]),
         quantization=str(names[1]),
         vocabulary_size=vocabulary,
         context_tokens=number("context_window_size"),
         model=model,
+        library_sha256=digest if isinstance(digest, str) else None,
     )
 
 
@@ -201,7 +227,10 @@ def _index(path: Path) -> tuple[tuple[Shard, ...], int | None]:
         bits, nbytes = metadata.get("BitsPerParam"), metadata.get("ParamBytes")
         parameters = round(8 * nbytes / bits) if bits and nbytes else None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        msg = f"{path} can't be understood as an index of weights: {type(error).__name__}: {error}"
+        msg = (
+            f"{path} can't be understood as an index of weights ({type(error).__name__}: {error}): "
+            "copy or convert the model again"
+        )
         raise _invalid(msg) from None
     return shards, parameters
 
@@ -215,7 +244,10 @@ def _shard(index: Path, record: Mapping[str, Any]) -> Shard:
         # TVM would read past the end of what it has.
         begin, length = int(each["byteOffset"]), int(each["nbytes"])
         if length != _nbytes(stored, str(each["format"])) or not 0 <= begin <= size - length:
-            msg = f"{index}: the place of {stored.name} in {path.name} can't be right"
+            msg = (
+                f"{index}: the place of {stored.name} in {path.name} can't be right; copy or "
+                "convert the model again"
+            )
             raise _invalid(msg)
         tensors.append(stored)
     return Shard(path, size, record.get("md5sum"), tuple(tensors))
@@ -235,20 +267,28 @@ def _check_size(shard: Shard) -> None:
         msg = f"{shard.path} is missing: copy or convert the model again"
         raise _invalid(msg) from None
     if size != shard.nbytes:
-        msg = f"{shard.path} has {size} bytes instead of {shard.nbytes}: it was not copied whole"
+        msg = (
+            f"{shard.path} has {size} bytes instead of {shard.nbytes}: copy or convert the model "
+            "again"
+        )
         raise _invalid(msg)
 
 
 def _library(folder: Path, library: str | None) -> Path:
-    path = folder / LIBRARY if library is None else Path(library).expanduser()
+    """Absolute: the dynamic linker would look for a bare name in the system's folders."""
+    path = (folder / Path(library or LIBRARY).expanduser()).absolute()
     if path.is_file():
         return path
     if library is not None:
-        msg = f"there is no model library {path}: correct the option library"
+        msg = (
+            f"there is no model library {path}: correct the option library, a path within the "
+            "model's folder or an absolute one"
+        )
     else:
         msg = (
-            f"{folder} has no {LIBRARY}: set the option library to the path of the model library "
-            "that was compiled for it"
+            f"{folder} has no {LIBRARY}: set the option library to where this model's library is, "
+            f"or compile one (`mlc_llm compile {folder} --device cpu -o {folder / LIBRARY}`), or "
+            "let edgebench make the folder, from the source model with a quantization"
         )
     raise _invalid(msg)
 
@@ -258,10 +298,10 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        msg = f"{path} can't be read: {error}"
+        msg = f"{path} can't be read ({error}): copy or convert the model again"
         raise _invalid(msg) from None
     if not isinstance(value, dict):
-        msg = f"{path} can't be read: it holds no JSON object"
+        msg = f"{path} holds no JSON object: copy or convert the model again"
         raise _invalid(msg)
     return value
 

@@ -11,16 +11,15 @@ import platform
 import struct
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from edgebench.runners.base import RunnerFailure
+from edgebench.runners.mlc_cpu import missing_instructions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-CPUINFO = Path("/proc/cpuinfo")
+    from pathlib import Path
 
 ELF_MACHINES = MappingProxyType(
     {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
@@ -31,38 +30,11 @@ SAME_MACHINE = MappingProxyType(
 HEADER_BYTES = 64
 ELF_CLASS_64, ELF_LOAD = 2, 1
 """64 bits; a part of the file that is mapped."""
-
-LINUX_NAMES = MappingProxyType(
-    {
-        # x86-64, by LLVM's names
-        **{name: name for name in ("ssse3", "avx", "avx2", "fma", "f16c", "bmi2", "movbe")},
-        **{name: name for name in ("popcnt", "aes", "xsave", "adx", "gfni", "vaes")},
-        **{name: name for name in ("avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl")},
-        "sse4.1": "sse4_1",
-        "sse4.2": "sse4_2",
-        "sse3": "pni",
-        "bmi": "bmi1",
-        "lzcnt": "abm",
-        "sha": "sha_ni",
-        "avx512vnni": "avx512_vnni",
-        "avx512bf16": "avx512_bf16",
-        "avx512fp16": "avx512_fp16",
-        "avxvnni": "avx_vnni",
-        "amx-tile": "amx_tile",
-        "amx-int8": "amx_int8",
-        "amx-bf16": "amx_bf16",
-        # 64-bit ARM
-        "neon": "asimd",
-        "dotprod": "asimddp",
-        "fullfp16": "asimdhp",
-        "i8mm": "i8mm",
-        "bf16": "bf16",
-        "sve": "sve",
-        "sve2": "sve2",
-        "lse": "atomics",
-    }
-)
-"""What Linux calls, in /proc/cpuinfo, the instruction sets that LLVM may use."""
+ELF_TYPES = MappingProxyType({1: "an object file", 2: "a program", 4: "a core dump"})
+ELF_SHARED = 3
+"""The type of ELF files that can be loaded; what the others are is told."""
+ELF_ENTRY_BYTES = 56
+"""Of an entry in the table of parts of a 64-bit file."""
 
 OLD_SYMBOL = b"__tvm_dev_mblob"
 """In libraries for TVM before 0.21, whose functions were called in another way."""
@@ -100,8 +72,9 @@ def check_file(path: Path) -> None:
         head = file.read(HEADER_BYTES)
     expected, found = _kind_here(), _kind(head)
     if found is None:
-        msg = f"{path} is no compiled library"
-        raise _invalid(msg)
+        raise _no_library(path)
+    if found[0] == "ELF" and (kind := int.from_bytes(head[16:18], "little")) != ELF_SHARED:
+        raise _no_library(path, ELF_TYPES.get(kind, f"an ELF file of type {kind}"))
     if found != expected:
         msg = (
             f"{path} is a library for {found[1]} ({found[0]}), and this machine takes "
@@ -114,13 +87,19 @@ def check_file(path: Path) -> None:
 
 
 def _mapped_end(path: Path) -> int:
-    """Where the last part of a 64-bit ELF file ends that is mapped into memory, in bytes."""
+    """Where the last part of a 64-bit ELF file ends that is mapped into memory, in bytes.
+
+    Raises:
+        RunnerFailure: its table of parts is none (invalid).
+    """
     with path.open("rb") as file:
         head = file.read(HEADER_BYTES)
         (offset,) = struct.unpack_from("<Q", head, 32)
         width, count = struct.unpack_from("<HH", head, 54)
         file.seek(offset)
         table = file.read(width * count)
+    if width != ELF_ENTRY_BYTES:
+        raise _no_library(path, "a damaged ELF file")
     end: int = offset + width * count
     for first in range(0, len(table) - width + 1, width):
         kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", table, first)
@@ -180,6 +159,7 @@ def parse_metadata(text: str, path: Path) -> Metadata:
         shards *= int(facts.get("pipeline_parallel_stages", 1))
         state = facts.get("kv_state_kind", "kv_cache")
         task = facts.get("model_task", "chat")
+        _check_own(metadata.built_by)
     except (KeyError, TypeError, ValueError) as error:
         msg = (
             f"what {path} says in _metadata() is not understood ({type(error).__name__}: {error}): "
@@ -191,6 +171,17 @@ def parse_metadata(text: str, path: Path) -> Metadata:
         msg = f"{path} is compiled for {kinds}: only one device, kv_cache and chat are run here"
         raise RunnerFailure(msg, reason="unsupported")
     return metadata
+
+
+def _check_own(entry: object) -> None:
+    """Raises ValueError where what stands under ``edgebench`` is not as edgebench writes it."""
+    target = entry.get("target", {}) if isinstance(entry, dict) else {}
+    if not isinstance(entry, dict | None) or not isinstance(target, dict):
+        msg = "edgebench's own entry is no object"
+        raise ValueError(msg)  # noqa: TRY004 - told as any other of what is not understood
+    if not isinstance(target.get("features", []), list):
+        msg = "the features in edgebench's own entry are no list"
+        raise ValueError(msg)  # noqa: TRY004
 
 
 def _positive(value: object) -> int | None:
@@ -211,26 +202,22 @@ def check_target(metadata: Metadata, path: Path, device: str) -> None:
         msg = f"edgebench built {path}, for the CPU only, and device is {device}"
         raise RunnerFailure(msg, reason="unsupported")
     target = metadata.built_by.get("target") or {}
-    missing = missing_instructions(target.get("features") or ())
+    missing = missing_instructions(target)
     if missing:
         msg = (
             f"{path} was compiled for a CPU ({target.get('mcpu')}) with {', '.join(missing)}, "
-            "which this one lacks: convert the model on this machine"
+            "which this one lacks by the system's account: convert the model on this machine"
         )
         raise RunnerFailure(msg, reason="unsupported")
 
 
-def missing_instructions(features: Any) -> list[str]:  # noqa: ANN401 - from JSON
-    """Those of LLVM's features that this CPU lacks, as far as Linux tells."""
-    try:
-        text = CPUINFO.read_text(encoding="utf-8")
-    except OSError:
-        return []
-    lines = (line.partition(":") for line in text.splitlines())
-    has = next((set(v.split()) for k, _, v in lines if k.strip() in ("flags", "Features")), None)
-    if has is None:
-        return []
-    return [name for name in features if name in LINUX_NAMES and LINUX_NAMES[name] not in has]
+def _no_library(path: Path, found: str = "") -> RunnerFailure:
+    what = f" but {found}" if found else ""
+    msg = (
+        f"{path} is no compiled library{what}: a shared library is expected, as MLC's compiler or "
+        "edgebench makes it; copy it or compile the model again"
+    )
+    return _invalid(msg)
 
 
 def _invalid(message: str) -> RunnerFailure:

@@ -42,7 +42,7 @@ def why_not() -> str:
     for found in _distributions():
         if _name(found).startswith("mlc-llm"):
             return f"{_name(found)} {found.version} is an empty placeholder; {_advice()}"
-    return f"MLC's own package mlc_llm is not installed; {_advice()}"
+    return f"mlc_llm is not installed; {_advice()}"
 
 
 def conflict() -> str | None:
@@ -84,7 +84,10 @@ def import_package() -> Any:  # noqa: ANN401 - a module that edgebench does not 
     except Exception as error:
         # Its libraries are loaded as it is imported, so that much may fail besides an import.
         first = next(iter(str(error).strip().splitlines()), "")
-        msg = f"mlc_llm {version} can't be imported ({type(error).__name__}: {first}); {_advice()}"
+        msg = (
+            f"mlc_llm {version} can't be imported ({type(error).__name__}: {first}); choose "
+            f"engine: tvm, or {_advice()}"
+        )
         raise RunnerFailure(msg, reason="unavailable") from error
     if not hasattr(package, "MLCEngine"):
         msg = f"mlc_llm {version} has no MLCEngine; {_advice()}"
@@ -93,7 +96,10 @@ def import_package() -> Any:  # noqa: ANN401 - a module that edgebench does not 
 
 
 def _advice() -> str:
-    return f"install MLC's own: {INSTALL_MLC_LLM}"
+    return (
+        f"install MLC's own into an environment without apache-tvm, and name that Python in "
+        f"python: {INSTALL_MLC_LLM}"
+    )
 
 
 def _folder() -> Path | None:

@@ -47,18 +47,22 @@ OPTIONS = MappingProxyType(
             choices=ENGINES,
         ),
         "threads": Option("int", "Threads of the CPU.", default=1, minimum=1),
-        "bind_threads": Option(
+        "thread_binding": Option(
             "bool",
             "Let TVM bind its threads to the first CPUs, whichever are allowed; slow where another "
             "process needs one of them.",
             default=False,
         ),
         "device": Option("str", "Where it computes.", "cpu", choices=DEVICES),
-        "library": Option("str", "The compiled model library; lib.so in the folder where unset."),
+        "library": Option(
+            "str",
+            "Path of the compiled model library, within the model's folder or absolute; lib.so "
+            "where unset.",
+        ),
         "prefill_chunk": Option(
             "int",
-            "Tokens of a prompt that are taken in at once; as many as the library was compiled "
-            "for where unset.",
+            "Tokens of a prompt that are taken in at once, at most what the library was compiled "
+            "for (prefill_chunk_size), which is taken where unset.",
             minimum=1,
         ),
         "compiler": Option(
@@ -84,7 +88,7 @@ OPTIONS = MappingProxyType(
         ),
         "prefill_chunk_size": Option(
             "int",
-            "The most tokens of a prompt that are taken in at once.",
+            "The most tokens of a prompt that the library is compiled to take in at once.",
             default=CHUNK,
             minimum=1,
             stage="convert",
@@ -113,7 +117,7 @@ class Chosen:
     Attributes:
         engine: `MLC_LLM` or `TVM`.
         threads: of the CPU.
-        bind_threads: whether TVM binds each to a CPU.
+        thread_binding: whether TVM binds each to a CPU.
         device: one of `DEVICES`.
         context_tokens: prompt and generated together, of the longest workload.
         prefill_chunk: tokens taken in at once, or None for as many as the library can.
@@ -121,7 +125,7 @@ class Chosen:
 
     engine: str
     threads: int
-    bind_threads: bool
+    thread_binding: bool
     device: str
     context_tokens: int
     prefill_chunk: int | None
@@ -143,7 +147,7 @@ def choose(request: LoadRequest, *, built_by_edgebench: bool, has_mlc_llm: bool)
     return Chosen(
         engine=engine,
         threads=int(options.get("threads") or 1),
-        bind_threads=options.get("bind_threads") is True,
+        thread_binding=options.get("thread_binding") is True,
         device=str(options.get("device") or "cpu"),
         context_tokens=request.context_tokens,
         prefill_chunk=None if chunk is None else int(chunk),

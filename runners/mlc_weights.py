@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from edgebench.runners.base import RunnerFailure
 from edgebench.runners.checked_weights import HALF_LIMIT, checked_rows
 from edgebench.runners.mlc_layout import parameters
+from edgebench.runners.mlc_names import INDEXES
 from edgebench.runners.mlc_quantize import quantize
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from edgebench.runners.mlc_layout import Entry, Parameter, Quantization
 
     Floats = NDArray[np.float32]
-
-INDEX = "tensor-cache.json"
 
 SHARD_BYTES = 32 << 20
 """A shard is smaller; a tensor of at least half of it has one for itself."""
@@ -89,7 +88,7 @@ class TensorCache:
             "BitsPerParam": self._nbytes * 8.0 / weights,
         }
         index = {"metadata": metadata, "records": self._shards}
-        (self._folder / INDEX).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+        (self._folder / INDEXES[0]).write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
 
     def _commit(self) -> None:
         if self._waiting:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from edgebench.runners.base import Generation, LoadedModel, RunnerFailure
 from edgebench.runners.mlc_check import check_agreement, check_context, prefill_chunk
 from edgebench.runners.mlc_facts import known_facts
-from edgebench.runners.mlc_folder import INDEXES, index_named
+from edgebench.runners.mlc_folder import index_named
 from edgebench.runners.mlc_library import check_target
+from edgebench.runners.mlc_names import INDEXES, PAGE
 from edgebench.runners.mlc_settings import TVM
 from edgebench.runners.tvm_library import DEVICE_NUMBERS
 from edgebench.runners.tvm_module import failed
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from edgebench.runners.mlc_settings import Chosen
     from edgebench.runners.tvm_library import Tvm
     from edgebench.runners.tvm_module import Library
-
-PAGE = 16
-"""Tokens in a page of the KV cache: MLC's own choice."""
 
 SEQUENCE = 0
 """The only text in the cache."""
@@ -69,7 +67,7 @@ class Model:
         self.vocabulary_size = folder.config.vocabulary_size
         self.chunk = prefill_chunk(metadata, chosen)
         self._room = -(-chosen.context_tokens // PAGE) * PAGE
-        self._threads = tvm.use_threads(chosen.threads, bind=chosen.bind_threads)
+        self._threads = tvm.use_threads(chosen.threads, bind=chosen.thread_binding)
         self._find_functions(library)
         try:
             self._params: Any = self._load_weights()
@@ -141,7 +139,7 @@ class Model:
             known,
             effective_options=options,
             engine="TVM, built by edgebench" if ours else "MLC LLM (library on TVM)",
-            engine_version=version if ours else f"TVM {version}",
+            engine_version=f"TVM {version}",
         )
 
     def generate(self, request: GenerateRequest) -> Generation:

@@ -36,14 +36,11 @@ THREADS, BIND = "TVM_NUM_THREADS", "TVM_BIND_THREADS"
 class Tvm:
     """TVM's runtime, imported.
 
-    Args:
-        whole: import the package ``tvm`` with all that it has, as MLC's own package does.
-
     Raises:
         RunnerFailure: it is not installed, or can't be loaded (unavailable).
     """
 
-    def __init__(self, *, whole: bool = False) -> None:
+    def __init__(self) -> None:
         # TVM reads this when its pool is made, and numbers CPUs as if all were allowed: bound, a
         # process that may use CPU 3 only is moved to CPU 0. Even asking for the number of threads
         # makes the pool.
@@ -55,18 +52,18 @@ class Tvm:
                 import tvm_ffi  # noqa: PLC0415
 
             self.version = _version()
-            self._load_runtime(whole=whole)
+            self._load_runtime()
         except (ImportError, OSError) as error:
-            msg = f"TVM can't be imported ({error}); install it with: pip install '{PIP}'"
-            raise RunnerFailure(msg, reason="unavailable") from error
+            raise not_imported(error) from error
         self.ffi: Any = tvm_ffi
         self.numpy: Any = np
 
     @staticmethod
-    def _load_runtime(*, whole: bool) -> None:
+    def _load_runtime() -> None:
         """Load the library; GPU back ends beside it register themselves if their drivers are there.
 
-        A TVM that is laid out otherwise is imported whole.
+        A TVM that is laid out otherwise is imported whole, also an older one, whose ``libtvm.so``
+        holds the runtime once more: MLC's package would load it beside.
         """
         place = util.find_spec("tvm")
         if place is None or place.origin is None:
@@ -75,7 +72,8 @@ class Tvm:
         package = Path(place.origin).parent
         name = RUNTIME.get(sys.platform, "libtvm_runtime.so")
         for folder in (package / "lib", package):
-            if not whole and (folder / name).is_file():
+            older = (folder / name.replace("_runtime", "")).exists()
+            if (folder / name).is_file() and not older:
                 ctypes.CDLL(str(folder / name), ctypes.RTLD_GLOBAL)
                 for other in sorted(folder.glob(name.replace("runtime", "runtime_*"))):
                     _load_backend(other)
@@ -103,7 +101,10 @@ class Tvm:
         if device == "cpu" or self._has(device):
             return
         has = ", ".join(["cpu", *self.devices()])
-        msg = f"this build of TVM can't use {device}, or there is none; it has: {has}"
+        msg = (
+            f"this build of TVM can't use {device}, or there is none; it has: {has}; choose one of "
+            f"these as device, or install a TVM, or MLC's packages, that can use {device}"
+        )
         raise RunnerFailure(msg, reason="unavailable")
 
     def _has(self, device: str) -> bool:
@@ -127,8 +128,7 @@ class Tvm:
             RunnerFailure: TVM uses another number, since a smaller pool was made before in this
                 process, which can't grow (unsupported).
         """
-        os.environ[THREADS] = str(asked)
-        os.environ[BIND] = "1" if bind else "0"
+        set_threads(asked, bind=bind)
         # With a number, TVM does not limit it to how many of the fastest kind of core there are.
         self.function("runtime.config_threadpool")(BIG_CORES, asked)
         used = int(self.function("runtime.NumThreads")())
@@ -139,6 +139,24 @@ class Tvm:
             )
             raise RunnerFailure(msg, reason="unsupported")
         return used
+
+
+def set_threads(asked: int, *, bind: bool) -> None:
+    """Say how many threads each pool has that TVM makes from now on.
+
+    MLC's engine has a thread, and with it a pool, of its own, made when it is first used.
+    """
+    os.environ[THREADS] = str(asked)
+    os.environ[BIND] = "1" if bind else "0"
+
+
+def not_imported(error: Exception) -> RunnerFailure:
+    """What to say where TVM, or what it needs, can't be imported: which interpreter lacks it."""
+    msg = (
+        f"TVM can't be imported by {sys.executable} ({error}); install it there with: "
+        f"pip install '{PIP}'"
+    )
+    return RunnerFailure(msg, reason="unavailable")
 
 
 @contextlib.contextmanager

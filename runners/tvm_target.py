@@ -1,13 +1,11 @@
-"""Which CPU a model library is built for, in TVM's words, and whether another can run it."""
+"""Which CPU a model library is built for, in TVM's words."""
 
 from __future__ import annotations
 
-import hashlib
-import platform
 from functools import cache
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from edgebench.runners.mlc_cpu import host_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,44 +20,6 @@ must show as the other."""
 UNROLL = "-unroll-threshold-aggressive:uint=150"
 """LLVM's limit for writing a loop out whole, half of its own. A dot product of 64 numbers, as in
 TVM's attention kernels, is then still a loop when LLVM looks for loops to vectorise."""
-
-CPUINFO = Path("/proc/cpuinfo")
-CPUINFO_KEYS = (
-    "vendor_id",
-    "cpu family",
-    "model",
-    "flags",
-    "CPU implementer",
-    "CPU part",
-    "Features",
-)
-"""What tells one kind of CPU from another in Linux's words, on x86 and on ARM."""
-
-
-MACHINES = MappingProxyType({"amd64": "x86_64", "arm64": "aarch64"})
-"""LLVM's names for what Python calls a machine, where they differ."""
-
-ALIKE = (
-    *("avx", "avx2", "f16c", "fma", "bmi2", "popcnt", "movbe"),
-    *("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-    *("sve", "sve2", "i8mm", "bf16"),
-)
-OTHERWISE = {
-    "avx512bf16": "avx512_bf16",
-    "avx512fp16": "avx512_fp16",
-    "avx512vbmi2": "avx512_vbmi2",
-    "avx512vnni": "avx512_vnni",
-    "avxvnni": "avx_vnni",
-    "bmi": "bmi1",
-    "dotprod": "asimddp",
-    "fullfp16": "asimdhp",
-    "lse": "atomics",
-    "lzcnt": "abm",
-    "sse4.1": "sse4_1",
-    "sse4.2": "sse4_2",
-}
-LINUX_NAMES = MappingProxyType(dict(zip(ALIKE, ALIKE, strict=True)) | OTHERWISE)
-"""Linux's names, as in ``/proc/cpuinfo``, of what LLVM calls otherwise or alike."""
 
 
 class Registers(NamedTuple):
@@ -122,60 +82,19 @@ def target_facts(target: Target) -> dict[str, Any]:
     """What a library says in ``_metadata()`` about the CPU that it is for; goes into JSON.
 
     ``features`` holds those that LLVM can detect on a CPU of this kind; what merely tunes the order
-    of instructions is left out.
+    of instructions is left out. ``host`` is this kind of CPU's name, where it is for this one.
     """
     known = _detected()
-    return {
+    facts = {
         "kind": target.kind.name,
         "arch": _architecture(target),
         "mcpu": str(target.attrs.get("mcpu", "")),
         "features": sorted(name for name in _features(target) if name in known),
         "vector_bits": 32 * vector_registers(target).lanes,
     }
-
-
-def missing_features(facts: Mapping[str, Any]) -> list[str]:
-    """Instructions that a library may use and this CPU lacks, without TVM.
-
-    Looked for are those of `LINUX_NAMES`, where Linux says which a CPU has: with one of them
-    missing, the library would end the process.
-
-    Args:
-        facts: `target_facts` of the library.
-
-    Returns:
-        Names by LLVM, in order; the whole architecture's where it is another.
-    """
-    machine = platform.machine().lower()
-    arch = str(facts.get("arch", ""))
-    if arch != MACHINES.get(machine, machine):
-        return [arch]
-    lines = _cpuinfo()
-    listed = [line.partition(":")[2] for line in lines if line.startswith(("flags", "Features"))]
-    if not listed:
-        return []
-    there = set(listed[0].split())
-    needed = (name for name in facts.get("features", ()) if name in LINUX_NAMES)
-    return sorted(name for name in needed if LINUX_NAMES[name] not in there)
-
-
-@cache
-def host_name() -> str:
-    """A short name of this kind of CPU, without TVM: two with the same can share a library.
-
-    Such as ``x86_64-5f0c9a1e``; the digits stand for the CPU's model and instructions.
-    """
-    lines = _cpuinfo() or [platform.processor()]
-    facts = sorted(line for line in lines if line.partition(":")[0].strip() in CPUINFO_KEYS)
-    digest = hashlib.sha256("\n".join(facts or lines).encode()).hexdigest()
-    return f"{platform.machine()}-{digest[:8]}"
-
-
-def _cpuinfo() -> list[str]:
-    """What Linux says of the first CPU; nothing elsewhere."""
-    if not CPUINFO.is_file():
-        return []
-    return CPUINFO.read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
+    if str(target) == str(host_target()):
+        facts["host"] = host_name()
+    return facts
 
 
 def _llvm(name: str, *arguments: Any) -> Any:  # noqa: ANN401 - whatever TVM gives

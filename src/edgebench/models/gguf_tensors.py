@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -229,7 +230,7 @@ def import_gguf() -> Any:  # noqa: ANN401 - a package that may be absent
         import gguf.quants  # noqa: PLC0415
     except ImportError as error:
         msg = (
-            f"the package gguf can't be imported ({error}); "
+            f"the package gguf can't be imported by {sys.executable} ({error}); "
             "install it with: pip install 'edgebench[convert]'"
         )
         raise ModelFormatError(msg) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ class Tokenizer:
             from tokenizers import Tokenizer as Engine  # noqa: PLC0415
         except ImportError as error:
             msg = (
-                f"the package tokenizers can't be imported ({error}); "
+                f"the package tokenizers can't be imported by {sys.executable} ({error}); "
                 "install it with: pip install 'edgebench[convert]'"
             )
             raise ModelFormatError(msg) from error

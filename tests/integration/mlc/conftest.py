@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from edgebench.runners.base import ConvertRequest
 from edgebench.runners.mlc import MlcRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -94,3 +95,30 @@ def make_library() -> Callable[..., None]:
         relax.build(module, target=target).export_library(str(path))
 
     return made
+
+
+@pytest.fixture(scope="session")
+def host() -> Any:
+    """This machine's target; TVM is imported by then."""
+    MlcRunner().describe()
+    from edgebench.runners.tvm_target import host_target
+
+    return host_target()
+
+
+@pytest.fixture
+def two_threads(host: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Calls functions so that they share parallel loops among two threads.
+
+    TVM makes a pool for each thread that calls it, of as many as the environment says then.
+    """
+    import tvm
+
+    monkeypatch.setenv("TVM_NUM_THREADS", "2")
+    with ThreadPoolExecutor(1) as caller:
+
+        def called(function: Callable[..., Any], *arguments: Any) -> Any:
+            return caller.submit(function, *arguments).result()
+
+        assert called(tvm.get_global_func("runtime.NumThreads")) == 2
+        yield called

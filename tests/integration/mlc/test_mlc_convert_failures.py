@@ -84,6 +84,16 @@ def test_what_is_not_understood_is_refused_by_name(
     assert failure.value.reason == "unsupported"
 
 
+@pytest.mark.parametrize("compiler", ["edgebench", "mlc_llm", "auto"])
+def test_a_folder_of_mlcs_is_no_source(compiler: str, source: Path) -> None:
+    """It is what is made; told is how it is run as it is."""
+    (source / "mlc-chat-config.json").write_text("{}", encoding="utf-8")
+    words = "source is a folder of MLC's own: set quantization: source"
+    with pytest.raises(RunnerFailure, match=words) as failure:
+        make(source, compiler=compiler)
+    assert failure.value.reason == "unsupported"
+
+
 def test_weights_that_are_cut_off_are_a_clear_failure(source: Path) -> None:
     """What the reader of models says of it, as the fault of the source."""
     path = source / "model.safetensors"
@@ -166,8 +176,8 @@ def test_a_missing_package_is_named_with_what_to_install(source: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-    assert done.stdout.startswith("unavailable TVM can't be imported")
-    assert "install it with: pip install 'edgebench[mlc]'" in done.stdout
+    assert done.stdout.startswith(f"unavailable TVM can't be imported by {sys.executable} (")
+    assert "install it there with: pip install 'edgebench[mlc]'" in done.stdout
 
 
 def test_float16_takes_a_cpu_that_converts_it() -> None:

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mlc_llm_call import STAND_IN, VERSION
+from mlc_damage import forget_library_sum
+from mlc_llm_call import STAND_IN, VERSION, call
 from tiny_models import VOCABULARY, log_likelihoods
 
 from edgebench.harness import wire
@@ -56,6 +57,7 @@ def by_mlc(artifact: Path) -> Path:
     """A model whose library does not say that edgebench built it."""
     library = artifact / "lib.so"
     library.write_bytes(library.read_bytes().replace(b'"edgebench": {', b'"otherkind": {'))
+    forget_library_sum(artifact)
     return artifact
 
 
@@ -105,6 +107,53 @@ def test_mlcs_engine_generates_and_tvm_scores(
         scored = each.call("score", to_wire(wanted), timeout_s=LIMIT_S)
         rated = wire.scores(scored, wanted, VOCABULARY).log_likelihoods
         assert rated == pytest.approx(log_likelihoods(tiny.model, PROMPT), abs=1e-4)
+
+
+WATCH = """
+import os
+imported = []
+def watch(event, given):
+    if event == "exec":
+        path = Path(getattr(given[0], "co_filename", ""))
+        if path.name == "__init__.py" and path.parent.name in ("mlc_llm", "tvm"):
+            imported.append([path.parent.name, os.environ.get("TVM_NUM_THREADS")])
+sys.addaudithook(watch)
+from edgebench.runners.base import LoadRequest
+from edgebench.runners.mlc import MlcRunner
+request = LoadRequest(given["model"], 64, {"engine": given["engine"], "threads": 2})
+runner = MlcRunner()
+answer = {"engine": runner.describe().engine, "described": [*imported]}
+if given["prepares"]:
+    runner.prepare(request)
+answer["prepared"] = [*imported]
+answer["loaded"] = runner.load(request).engine
+answer["imported"] = imported
+runner.close()
+"""
+
+
+def test_mlcs_package_is_imported_before_a_load_that_is_timed(by_mlc: Path) -> None:
+    """Only where its engine runs, and when the number of threads is set."""
+    told = call(WATCH, **watched(by_mlc, "auto")).value
+    assert (told["engine"], told["loaded"]) == ("MLC LLM", "MLC LLM")
+    assert told["described"] == []
+    assert told["prepared"] == told["imported"] == [["mlc_llm", "2"]]
+    unprepared = call(WATCH, **watched(by_mlc, "auto", prepares=False)).value
+    assert unprepared["prepared"] == []
+    assert unprepared["imported"] == [["mlc_llm", "2"]]
+
+
+def test_tvm_alone_runs_a_model_where_mlcs_package_is_installed(by_mlc: Path, tiny: Any) -> None:
+    """MLC's package would import all of TVM: several times the memory."""
+    for path, engine in ((by_mlc, "tvm"), (tiny.artifact, "auto")):
+        told = call(WATCH, **watched(path, engine)).value
+        assert told["engine"] == "MLC LLM"
+        assert "TVM" in told["loaded"]
+        assert told["imported"] == []
+
+
+def watched(path: Path, engine: str, *, prepares: bool = True) -> dict[str, Any]:
+    return {"model": str(path), "engine": engine, "prepares": prepares}
 
 
 def test_what_mlcs_engine_can_not_take_is_refused(

@@ -51,7 +51,8 @@ def test_where_it_is_missing_the_command_is_told(tmp_path: Path) -> None:
     told = call(ASK, path=str(tmp_path)).value
     assert told["installed"] is None
     assert told["why_not"] == (
-        f"MLC's own package mlc_llm is not installed; install MLC's own: {INSTALL_MLC_LLM}"
+        "mlc_llm is not installed; install MLC's own into an environment without apache-tvm, and "
+        f"name that Python in python: {INSTALL_MLC_LLM}"
     )
     refused = call(REQUIRE, path=str(tmp_path)).value
     assert refused == {"failed": told["why_not"], "reason": "unavailable"}
@@ -64,7 +65,8 @@ def test_the_placeholders_of_pypi_are_recognised(name: str, tmp_path: Path) -> N
     told = call(ASK, path=str(tmp_path)).value
     assert told["installed"] is None
     assert told["why_not"] == (
-        f"{name} 0.1 is an empty placeholder; install MLC's own: {INSTALL_MLC_LLM}"
+        f"{name} 0.1 is an empty placeholder; install MLC's own into an environment without "
+        f"apache-tvm, and name that Python in python: {INSTALL_MLC_LLM}"
     )
 
 
@@ -108,7 +110,7 @@ def test_a_package_that_can_not_be_imported_says_why(tmp_path: Path) -> None:
     refused = call(IMPORT, path=str(tmp_path)).value
     assert refused["reason"] == "unavailable"
     assert (
-        "can't be imported (RuntimeError: Cannot find libraries: libmlc_llm.so);"
+        "can't be imported (RuntimeError: Cannot find libraries: libmlc_llm.so); choose engine: tvm"
         in (refused["failed"])
     )
 

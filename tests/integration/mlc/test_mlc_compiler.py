@@ -132,5 +132,6 @@ def test_without_mlc_llm_the_command_is_told(source: Path, tmp_path: Path) -> No
     """Before anything is written."""
     failed = make(source, path=tmp_path)
     assert failed["reason"] == "unavailable"
-    assert "mlc_llm is not installed; install MLC's own: pip install --pre" in failed["failed"]
+    assert "mlc_llm is not installed; install MLC's own into an environment" in failed["failed"]
+    assert "python: pip install --pre" in failed["failed"]
     assert not target_of(source).exists()

@@ -136,7 +136,6 @@ def test_what_is_used_is_read_back_from_mlc(folder: Path) -> None:
         "compiler": "mlc_llm",
         "threads": 2,
         "device": "cpu",
-        "context_tokens": 100,
         "kv_cache_tokens": 128,  # whole pages of 16, with room for 8 more and a page
         "kv_cache_type": "float32",
         "prefill_chunk": 20,
@@ -236,4 +235,5 @@ def test_without_mlc_llm_the_command_is_told(folder: Path, tmp_path: Path) -> No
     """As for every framework that is missing."""
     failed = call(GENERATE, path=str(tmp_path), folder=str(folder), requests=[]).value
     assert failed["reason"] == "unavailable"
-    assert "mlc_llm is not installed; install MLC's own: pip install --pre" in failed["failed"]
+    assert "mlc_llm is not installed; install MLC's own into an environment" in failed["failed"]
+    assert "python: pip install --pre" in failed["failed"]
