@@ -40,7 +40,7 @@ def test_validate_says_what_would_run() -> None:
         "pp512-tg128",
         "512 tokens, natural",
         "5 to 20, until the median is known to ±2 %",
-        "480 s in all, 120 s a load or generation",
+        "660 s in all, 120 s a load or generation",
         "every variant and each framework's most exact artifact",
         "valid: 6 variants on 2 workloads, 12 cells",
     ):
