@@ -19,6 +19,7 @@ from edgebench.runners.base import (
     ScoreRequest,
     Scores,
 )
+from edgebench.runners.checked_request import check_generation, check_scoring
 from edgebench.runners.mlc_check import check_context, prefill_chunk
 from edgebench.runners.mlc_cpu import host_name
 from edgebench.runners.mlc_facts import known_facts
@@ -32,7 +33,7 @@ from edgebench.runners.tvm_module import Library
 from edgebench.runners.tvm_score import score
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from edgebench.runners.base import ConvertRequest
     from edgebench.runners.mlc_folder import Folder
@@ -150,7 +151,8 @@ class MlcRunner:
     def generate(self, request: GenerateRequest) -> Generation:
         """Empty the cache, fill the depth, then measure prefill and each token."""
         engine = self.engine
-        self._check_room(request)
+        assert self._loaded is not None
+        check_generation(request, self._vocabulary_size, self._loaded[2].context_tokens)
         return engine.generate(request)
 
     @property
@@ -168,18 +170,9 @@ class MlcRunner:
         more on TVM, gives those of every position.
         """
         _ = self.engine
-        self._check_ids(request.ids)
-        for candidates in request.candidates:
-            self._check_ids(candidates)
         assert self._loaded is not None
         folder, library, chosen = self._loaded
-        count = len(request.ids)
-        if not 1 <= request.start < count or count > chosen.context_tokens:
-            msg = (
-                f"can't score positions {request.start} to {count} in a context of "
-                f"{chosen.context_tokens} tokens; the first position is 1"
-            )
-            raise RunnerFailure(msg, reason="invalid")
+        check_scoring(request, self._vocabulary_size, chosen.context_tokens)
         if self._scorer is None:
             self._scorer = Model(self._import(), folder, library, chosen)
         return score(self._scorer, request)
@@ -220,24 +213,3 @@ class MlcRunner:
         if seen != self._checked:
             check_sums(folder)
             self._checked = seen
-
-    def _check_room(self, request: GenerateRequest) -> None:
-        if not request.prompt_ids or request.max_tokens < 1:
-            msg = "a prompt of at least one token and at least one token to make are needed"
-            raise RunnerFailure(msg, reason="invalid")
-        self._check_ids(request.prompt_ids)
-        self._check_ids(request.depth_ids)
-        assert self._loaded is not None
-        room = self._loaded[2].context_tokens
-        asked = len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens
-        if asked > room:
-            msg = f"{asked} tokens are asked for and the context holds {room}"
-            raise RunnerFailure(msg, reason="invalid")
-
-    def _check_ids(self, ids: Sequence[int]) -> None:
-        """TVM takes whatever is in memory for a token that is not there."""
-        size = self._vocabulary_size
-        bad = [number for number in ids if not 0 <= number < size]
-        if bad:
-            msg = f"token id {bad[0]} is outside of the vocabulary of {size}"
-            raise RunnerFailure(msg, reason="invalid")

@@ -25,6 +25,7 @@ from edgebench.runners.base import (
     ScoreRequest,
     Scores,
 )
+from edgebench.runners.checked_request import check_generation, check_scoring
 from edgebench.runners.console import Console
 from edgebench.runners.mnn_check import MnnModel, check_model
 from edgebench.runners.mnn_engine import Engine
@@ -44,7 +45,7 @@ from edgebench.runners.mnn_settings import (
 from edgebench.runners.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from edgebench.runners.base import ConvertRequest
 
@@ -128,7 +129,7 @@ class MnnRunner:
     def generate(self, request: GenerateRequest) -> Generation:
         """Empty the cache, fill the depth, then measure prefill and each token."""
         engine = self.engine
-        self._check_room(request)
+        check_generation(request, engine.vocabulary_size, self._context_tokens)
         check_first_pass(self._options, len(request.depth_ids or request.prompt_ids))
         prompt = [int(number) for number in request.prompt_ids]
         text = request.prompt_text if self._has_same_ids(request.prompt_text, prompt) else None
@@ -166,16 +167,8 @@ class MnnRunner:
     def score(self, request: ScoreRequest) -> Scores:
         """Log-likelihoods of ``ids[start:]`` from the logits of the positions before them."""
         engine = self.engine
-        self._check_ids(request.ids)
-        for ids in request.candidates:
-            self._check_ids(ids)
+        check_scoring(request, engine.vocabulary_size, self._context_tokens)
         count = len(request.ids)
-        if not 1 <= request.start < count or count > self._context_tokens:
-            msg = (
-                f"can't score positions {request.start} to {count} in a context of "
-                f"{self._context_tokens} tokens; the first position is 1"
-            )
-            raise RunnerFailure(msg, reason="invalid")
         # What is not scored is taken in one pass before, the rest in passes of many positions.
         check_first_pass(self._options, request.start - 1 or count - 1)
         return score(engine, request)
@@ -285,24 +278,6 @@ class MnnRunner:
         if key not in self._tokenizes:
             self._tokenizes[key] = self.engine.encode(text) == ids
         return self._tokenizes[key]
-
-    def _check_room(self, request: GenerateRequest) -> None:
-        if not request.prompt_ids or request.max_tokens < 1:
-            msg = "a prompt of at least one token and at least one token to make are needed"
-            raise RunnerFailure(msg, reason="invalid")
-        self._check_ids(request.prompt_ids)
-        self._check_ids(request.depth_ids)
-        asked = len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens
-        if asked > self._context_tokens:
-            msg = f"{asked} tokens are asked for and the context holds {self._context_tokens}"
-            raise RunnerFailure(msg, reason="invalid")
-
-    def _check_ids(self, ids: Sequence[int]) -> None:
-        size = self.engine.vocabulary_size
-        bad = [number for number in ids if not 0 <= number < size]
-        if bad:
-            msg = f"token id {bad[0]} is outside of the vocabulary of {size}"
-            raise RunnerFailure(msg, reason="invalid")
 
 
 def _told(line: str) -> str:
