@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from edgebench.runners.base import Generation, LoadedModel, RunnerFailure, Scores
+from edgebench.runners.checked_request import check_ids, check_scoring
 from edgebench.runners.litert_backend import load_engine
 from edgebench.runners.litert_ids import pieces_of, tell
 from edgebench.runners.litert_score import Scoring
@@ -118,7 +119,7 @@ class Model:
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """The text of ids, a start token that is due left out."""
-        self._check_ids(ids)
+        check_ids(ids, self.vocabulary_size)
         skipped = 1 if ids and ids[0] == self._due_token else 0
         return self._engine.detokenize(list(ids[skipped:]))
 
@@ -166,23 +167,16 @@ class Model:
             RunnerFailure: they don't fit into the context (invalid), no text gives these ids, or
                 this version of the engine rates something else (unsupported).
         """
-        self._check_ids(request.ids)
-        count = len(request.ids)
-        most = self._most_rated or count
-        if not 1 <= request.start < count or count > most:
-            msg = (
-                f"can't score positions {request.start} to {count} in a context of {most} tokens; "
-                "the first position is 1"
-            )
-            raise RunnerFailure(msg, reason="invalid")
+        most = self._most_rated or len(request.ids)
+        check_scoring(request, self.vocabulary_size, most)
         return Scores(self._scoring.score(request.ids, request.start))
 
     def _check_room(self, request: GenerateRequest) -> None:
         if not request.prompt_ids or request.max_tokens < 1:
             msg = "a prompt of at least one token and at least one token to make are needed"
             raise RunnerFailure(msg, reason="invalid")
-        self._check_ids(request.prompt_ids)
-        self._check_ids(request.depth_ids)
+        check_ids(request.prompt_ids, self.vocabulary_size)
+        check_ids(request.depth_ids, self.vocabulary_size)
         asked = len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens
         needed = asked + BEYOND
         if self._room is not None and needed > self._room:
@@ -196,12 +190,6 @@ class Model:
                 f"{asked} tokens are asked for and the context holds {self._room}, one of which is "
                 f"needed to see the last token come; {remedy}"
             )
-            raise RunnerFailure(msg, reason="invalid")
-
-    def _check_ids(self, ids: Sequence[int]) -> None:
-        bad = [number for number in ids if not 0 <= number < self.vocabulary_size]
-        if bad:
-            msg = f"token id {bad[0]} is outside of the vocabulary of {self.vocabulary_size}"
             raise RunnerFailure(msg, reason="invalid")
 
     def _check_counts(
