@@ -150,10 +150,23 @@ def _parse_path(text: str, base: Path | None, environ: Mapping[str, str]) -> Pat
     if not text.strip():
         msg = f"a path: source must name a file or a folder ({_PATH})"
         raise ValueError(msg)
+    return PathSource(expand_path(text, base, environ))
+
+
+def expand_path(text: str, base: Path | None, environ: Mapping[str, str]) -> Path:
+    """The path that people write as `text`, with ``${VAR}`` and a leading ``~/`` filled in.
+
+    Args:
+        text: what stands behind ``path:``.
+        base: what a relative path is relative to; None leaves it as it is.
+        environ: the variables.
+
+    Raises:
+        ValueError: a variable is not set, or written wrongly.
+    """
     home = "${HOME}/" + text[2:] if text.startswith("~/") else text
-    expanded = _VARIABLE.sub(lambda match: _variable(match, environ), home)
-    path = Path(expanded)
-    return PathSource(path if base is None else base / path)
+    path = Path(_VARIABLE.sub(lambda match: _variable(match, environ), home))
+    return path if base is None else base / path
 
 
 def _variable(match: re.Match[str], environ: Mapping[str, str]) -> str:
