@@ -251,6 +251,78 @@ _ALL = (
         "8 x model size / number of parameters.",
     ),
     Metric(
+        "weight_bytes_per_token",
+        "Weights read per token",
+        "read/token",
+        "byte",
+        "lower",
+        "Bytes of weights that decoding one token reads, each once, as the runner counts them in "
+        "its artifact: an embedding of which one row is read counts with that row.",
+    ),
+    Metric(
+        "perplexity",
+        "Perplexity",
+        "PPL",
+        "1",
+        "lower",
+        "exp(- mean log-likelihood of the scored tokens), with the same token ids at the same "
+        "positions for every framework. Comparable only where text, tokens and protocol are the "
+        "same. The interval is that of resampled windows.",
+    ),
+    Metric(
+        "perplexity_ratio",
+        "Perplexity / that of the reference",
+        "PPL ratio",
+        "1",
+        "lower",
+        "Perplexity divided by that of the source's weights in float32, on the same windows. The "
+        "interval resamples pairs of windows.",
+    ),
+    Metric(
+        "bits_per_byte",
+        "Bits per byte",
+        "bits/byte",
+        "bit/byte",
+        "lower",
+        "- sum of the scored tokens' log2-likelihoods / UTF-8 bytes of the text that they stand "
+        "for: comparable across tokenizers, on the same text.",
+    ),
+    Metric(
+        "kl_divergence",
+        "KL divergence",
+        "KL",
+        "nat",
+        "lower",
+        "Mean of KL(reference || variant) over the scored positions, in nat; the reference is the "
+        "source's weights in float32. Tokens beyond the reference's likeliest count as one, which "
+        "can only make it smaller.",
+    ),
+    Metric(
+        "kl_divergence_p99",
+        "KL divergence, p99",
+        "KL p99",
+        "nat",
+        "lower",
+        "The value that 99 % of the scored positions stay below.",
+    ),
+    Metric(
+        "top1_agreement",
+        "Top-1 agreement",
+        "top-1",
+        "1",
+        "higher",
+        "Share of the scored positions where the likeliest token is the reference's.",
+    ),
+    Metric(
+        "scoring_rate",
+        "Scoring rate",
+        "scored",
+        "token/s",
+        None,
+        "Tokens of the windows taken in, scored or not, / time from asking for scores to having "
+        "them. No measure of a framework: many score in ways that nobody runs a model.",
+    ),
+    Metric(
         "energy_per_token_j",
         "Energy per token",
         "J/token",

@@ -1,0 +1,292 @@
+"""From windows to figures: perplexity and the like, their intervals, and differences of two.
+
+A figure is a sum over windows divided by another such sum. Its interval resamples whole windows,
+since the tokens of one window share their text. Few windows make percentile intervals too narrow
+for their name, so they are expanded: Hesterberg, What Teachers Should Know About the Bootstrap,
+2015, section 3.3. The test of a difference turns the signs of whole windows: Good, Permutation,
+Parametric and Bootstrap Tests of Hypotheses, 2005, section 3.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import stats
+
+from edgebench.harness.metrics.statistics import CONFIDENCE, MIN_BLOCKS, SEED, Interval
+from edgebench.harness.results.model import Measured, Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from edgebench.harness.results.quality import WindowRecord
+
+    Floats = NDArray[np.float64]
+
+RESAMPLES: Final = 10_000
+EXACT_WINDOWS: Final = 12
+"""Up to so many, every turning of signs is tried; beyond, `RESAMPLES` drawn at random."""
+
+CHUNK: Final = 4_000_000
+"""Drawn windows held in memory at once."""
+
+MOST_NAT: Final = 700.0
+"""A mean log-likelihood below the negative of it gives a perplexity that no float holds."""
+
+UNITS: Final = {
+    "perplexity": "1",
+    "perplexity_ratio": "1",
+    "bits_per_byte": "bit/byte",
+    "kl_divergence": "nat",
+    "kl_divergence_p99": "nat",
+    "top1_agreement": "1",
+    "scoring_rate": "token/s",
+}
+"""The metrics of a rated text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two variants on the same windows.
+
+    Attributes:
+        ratio: perplexity of the one / that of the other.
+        low, high: its 95 % interval; None where `reason` says why.
+        p: of a two-sided test that the two are alike; None where `reason` says why.
+        windows: how many pairs.
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+    p: float | None
+    windows: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ratio:
+    """A metric as two sums over windows, and what is made of their ratio."""
+
+    above: Floats
+    below: Floats
+    exponential: bool = False
+
+    def value(self, ratio: float) -> float:
+        """What stands for it in a table."""
+        return math.exp(ratio) if self.exponential else float(ratio)
+
+
+def quality_metrics(
+    windows: Sequence[WindowRecord],
+    reference: Sequence[WindowRecord] | None,
+    reasons: Mapping[str, str],
+    divergences: Floats | None = None,
+    taken_in: int | None = None,
+) -> dict[str, Measured]:
+    """The figures of one variant, each null with its reason if need be.
+
+    Args:
+        windows: of the variant.
+        reference: the same windows of the reference; more of them do not matter.
+        reasons: by metric, why there is none.
+        divergences: KL divergences of all positions, in nat.
+        taken_in: tokens in all windows, scored or not.
+    """
+    found = {name: _point(ratio) for name, ratio in _ratios(windows, reference).items()}
+    beyond = "its tokens are so unlikely that no number holds the perplexity"
+    reasons = {"perplexity": beyond, "perplexity_ratio": beyond, **reasons}
+    if divergences is not None and len(divergences):
+        found["kl_divergence_p99"] = float(np.percentile(divergences, 99))
+    took = sum(each.duration_s for each in windows)
+    if taken_in and took > 0:
+        found["scoring_rate"] = taken_in / took
+    return {
+        name: Measured(value=found[name], unit=unit, source="derived")
+        if name in found
+        else Measured.missing(unit, reasons.get(name, "not measured"), "derived")
+        for name, unit in UNITS.items()
+    }
+
+
+def quality_summaries(
+    metrics: Mapping[str, Measured],
+    windows: Sequence[WindowRecord],
+    reference: Sequence[WindowRecord] | None,
+) -> dict[str, Summary]:
+    """The same with their intervals.
+
+    Args:
+        metrics: as `quality_metrics` gave them.
+        windows: of the variant.
+        reference: the same windows of the reference.
+    """
+    known = _ratios(windows, reference)
+    intervals = _intervals(
+        {name: known[name] for name, each in metrics.items() if name in known and _is(each)}
+    )
+    alone = Interval(None, None, "no interval is computed for it")
+    summaries = {}
+    for name, measured in metrics.items():
+        interval = intervals.get(name, alone)
+        summaries[name] = Summary(
+            median=measured.value,
+            ci_low=interval.low,
+            ci_high=interval.high,
+            n=len(windows) if _is(measured) else 0,
+            unit=measured.unit,
+            source=measured.source,
+            reason=interval.reason if _is(measured) else measured.reason,
+        )
+    return summaries
+
+
+def _is(measured: Measured) -> bool:
+    return measured.value is not None
+
+
+def perplexity(windows: Sequence[WindowRecord]) -> float:
+    """exp(- mean log-likelihood) of all scored tokens."""
+    tokens = sum(each.tokens for each in windows)
+    return math.exp(-math.fsum(each.log_likelihood for each in windows) / tokens)
+
+
+def bits_per_byte(windows: Sequence[WindowRecord]) -> float | None:
+    """Bits that the tokens cost, for each byte of their text; None where bytes are not known."""
+    sizes = [each.bytes for each in windows if each.bytes is not None]
+    if len(sizes) < len(windows) or not sum(sizes):
+        return None
+    return -math.fsum(each.log_likelihood for each in windows) / math.log(2) / sum(sizes)
+
+
+def paired_difference(one: Sequence[WindowRecord], other: Sequence[WindowRecord]) -> Difference:
+    """How two variants differ on the same windows: far sharper than two intervals.
+
+    Args:
+        one: its windows.
+        other: the same windows of the other.
+
+    Raises:
+        ValueError: they are not the same windows.
+    """
+    if [each.tokens for each in one] != [each.tokens for each in other] or not one:
+        msg = "these are not the same windows"
+        raise ValueError(msg)
+    by = np.array([b.log_likelihood - a.log_likelihood for a, b in zip(one, other, strict=True)])
+    ratio = _Ratio(by, _tokens(one), exponential=True)
+    interval = _intervals({"ratio": ratio})["ratio"]
+    return Difference(
+        ratio=_point(ratio),
+        low=interval.low,
+        high=interval.high,
+        p=None if interval.reason else _sign_test(by),
+        windows=len(one),
+        reason=interval.reason,
+    )
+
+
+def _ratios(
+    windows: Sequence[WindowRecord], reference: Sequence[WindowRecord] | None
+) -> dict[str, _Ratio]:
+    """What can be computed of these windows."""
+    if not windows:
+        return {}
+    tokens = _tokens(windows)
+    logs = np.array([each.log_likelihood for each in windows])
+    found = {}
+    likely = float((-logs / tokens).max()) <= MOST_NAT
+    if likely:
+        found["perplexity"] = _Ratio(-logs, tokens, exponential=True)
+    if likely and reference is not None and len(reference) >= len(windows):
+        exact = np.array([each.log_likelihood for each in reference[: len(windows)]])
+        found["perplexity_ratio"] = _Ratio(exact - logs, tokens, exponential=True)
+    for name, values in (
+        ("kl_divergence", [each.kl_divergence for each in windows]),
+        ("top1_agreement", [each.top1 for each in windows]),
+    ):
+        known = [value for value in values if value is not None]
+        if len(known) == len(windows):
+            found[name] = _Ratio(np.array(known, dtype=np.float64), tokens)
+    sizes = np.array([each.bytes or 0 for each in windows], dtype=np.float64)
+    if sizes.any() and all(each.bytes is not None for each in windows):
+        found["bits_per_byte"] = _Ratio(-logs / math.log(2), sizes)
+    return found
+
+
+def _tokens(windows: Sequence[WindowRecord]) -> Floats:
+    return np.array([each.tokens for each in windows], dtype=np.float64)
+
+
+def _point(ratio: _Ratio) -> float:
+    whole = math.fsum(ratio.above) / math.fsum(ratio.below)
+    return ratio.value(whole)
+
+
+def _intervals(ratios: Mapping[str, _Ratio]) -> dict[str, Interval]:
+    """95 % intervals, all from the same resampled windows."""
+    if not ratios:
+        return {}
+    count = len(next(iter(ratios.values())).above)
+    if count < MIN_BLOCKS:
+        why = f"an interval needs {MIN_BLOCKS} windows, there are {count}"
+        return dict.fromkeys(ratios, Interval(None, None, why))
+    above = np.stack([each.above for each in ratios.values()], axis=1)
+    below = np.stack([each.below for each in ratios.values()], axis=1)
+    drawn = np.concatenate([(weights @ above) / (weights @ below) for weights in _resampled(count)])
+    tail = _tail(count)
+    low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
+    return {
+        name: Interval(ratio.value(low[place]), ratio.value(high[place]))
+        for place, (name, ratio) in enumerate(ratios.items())
+    }
+
+
+def _resampled(count: int) -> Iterable[Floats]:
+    """How often each window is drawn, `RESAMPLES` times over, in parts of shape (draws, count)."""
+    if RESAMPLES * count <= CHUNK:
+        return (_few_resampled(count),)
+    return _drawn(count)
+
+
+@lru_cache(maxsize=4)
+def _few_resampled(count: int) -> Floats:
+    return next(iter(_drawn(count)))
+
+
+def _drawn(count: int) -> Iterator[Floats]:
+    generator = np.random.default_rng(SEED)
+    step = max(1, CHUNK // count)
+    for first in range(0, RESAMPLES, step):
+        size = min(step, RESAMPLES - first)
+        drawn = generator.multinomial(count, np.full(count, 1 / count), size=size)
+        yield drawn.astype(np.float64)
+
+
+def _tail(count: int) -> float:
+    """What is cut off at either end, so that a mean of so few is covered as often as it says."""
+    wide = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * math.sqrt(count / (count - 1))
+    return float(stats.norm.cdf(-wide))
+
+
+def _sign_test(differences: Floats) -> float:
+    """P of a sum at least as far from 0, were each difference as likely to be its negative."""
+    count = len(differences)
+    seen = abs(math.fsum(differences))
+    # Rounding must not make one of two equal sums the larger.
+    least = seen * (1 - 1e-12)
+    if count <= EXACT_WINDOWS:
+        turned = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
+        return float((np.abs((1 - 2 * turned) @ differences) >= least).mean())
+    generator = np.random.default_rng(SEED)
+    beyond, step = 0, max(1, CHUNK // count)
+    for first in range(0, RESAMPLES, step):
+        size = min(step, RESAMPLES - first)
+        turned = generator.integers(0, 2, size=(size, count))
+        beyond += int((np.abs((1 - 2 * turned) @ differences) >= least).sum())
+    return (beyond + 1) / (RESAMPLES + 1)
