@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 QUICK_PROMPT_TOKENS = 64
 QUICK_GENERATE_TOKENS = 16
 QUICK_REPETITIONS = 2
+QUICK_SCORED_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,12 @@ def _repeat(measure: Measure, count: int) -> Measure:
 
 
 def _quick(workload: Workload) -> Workload:
+    if workload.quality is not None:
+        quality = workload.quality
+        fewer = min(quality.max_tokens, max(QUICK_SCORED_TOKENS, quality.window))
+        return workload.model_copy(
+            update={"quality": quality.model_copy(update={"max_tokens": fewer})}
+        )
     if workload.generate_tokens is None:
         return workload  # a task ends by itself; fewer repetitions are all that can be spared
     return workload.model_copy(

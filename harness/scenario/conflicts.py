@@ -26,6 +26,15 @@ _NOT_OF_A_TASK: Final[Mapping[str, str]] = {
     "text": "a task works on the text of prompt",
     "depth": "a task begins with an empty KV cache",
 }
+_NOT_OF_QUALITY: Final[Mapping[str, str]] = {
+    "task": "a workload is either a task or rates a text",
+    "prompt": "the text is named in quality",
+    "prompt_tokens": "the text is named in quality",
+    "generate_tokens": "nothing is generated where a text is rated",
+    "chat_template": "a text is rated as it is",
+    "text": "the text is named in quality",
+    "depth": "each window begins with an empty KV cache",
+}
 _NOTHING_ASKED: Final[Mapping[str, tuple[object, ...]]] = {
     "chat_template": (None, False),
     "text": (None, "natural"),
@@ -36,6 +45,8 @@ _NOTHING_ASKED: Final[Mapping[str, tuple[object, ...]]] = {
 
 def workload_conflicts(workload: Mapping[str, object]) -> list[Finding]:
     """What does not go together in one workload."""
+    if workload.get("quality") is not None:
+        return _left_out(workload, _NOT_OF_QUALITY, "quality")
     if workload.get("task") is not None:
         return _task_conflicts(workload)
     has_prompt = workload.get("prompt") is not None
@@ -45,7 +56,8 @@ def workload_conflicts(workload: Mapping[str, object]) -> list[Finding]:
         message = "give either prompt or prompt_tokens, not both"
         findings.append(Finding(("prompt_tokens",), message, at="key"))
     if not has_prompt and not has_length:
-        findings.append(Finding((), "give a prompt, or its length as prompt_tokens"))
+        message = "give a prompt, or its length as prompt_tokens, or a text to rate as quality"
+        findings.append(Finding((), message))
     if workload.get("chat_template") is True and not has_prompt:
         message = "only a prompt can be put in the chat template; give prompt, or leave this out"
         findings.append(Finding(("chat_template",), message, at="key"))
@@ -69,10 +81,18 @@ def _task_conflicts(workload: Mapping[str, object]) -> list[Finding]:
     if workload.get("prompt") is None:
         message = "a task works on a text; give it as prompt"
         findings.append(Finding((), message))
-    for key, why in _NOT_OF_A_TASK.items():
-        if workload.get(key) not in _NOTHING_ASKED.get(key, (None,)):
-            findings.append(Finding((key,), f"{why}; leave this out beside task", at="key"))
-    return findings
+    return findings + _left_out(workload, _NOT_OF_A_TASK, "task")
+
+
+def _left_out(
+    workload: Mapping[str, object], reasons: Mapping[str, str], beside: str
+) -> list[Finding]:
+    """Which keys must not stand beside another, and why."""
+    return [
+        Finding((key,), f"{why}; leave this out beside {beside}", at="key")
+        for key, why in reasons.items()
+        if workload.get(key) not in _NOTHING_ASKED.get(key, (None,))
+    ]
 
 
 def bounds_conflicts(bounds: Mapping[str, object], defaults: Mapping[str, int]) -> list[Finding]:

@@ -19,6 +19,7 @@ from edgebench.harness.scenario.model import (
     SCHEMA_VERSION,
     Measure,
     Model,
+    Quality,
     Repetitions,
     Scenario,
     Variant,
@@ -34,6 +35,7 @@ from edgebench.harness.scenario.problems import (
     format_path,
     one_line,
 )
+from edgebench.harness.scenario.quality import quality_conflicts
 from edgebench.harness.scenario.wording import Layout, reword
 from edgebench.harness.scenario.yaml_reader import UNREADABLE, Plain, read_yaml
 
@@ -48,6 +50,7 @@ LAYOUT: Final[Layout] = {
     ("model",): Model,
     ("variants", "*"): Variant,
     ("workloads", "*"): Workload,
+    ("workloads", "*", "quality"): Quality,
     ("measure",): Measure,
     ("measure", "warmup"): Warmup,
     ("measure", "repetitions"): Repetitions,
@@ -119,6 +122,7 @@ def parse_scenario(
             findings += _conflicts(tree)
             findings += _runner_findings(tree, runners, configured)
             findings += _source_findings(tree, base, environ)
+            findings += _text_findings(tree, base, environ)
         problems.update(filter(None, map(document.place, findings)))
     if problems or scenario is None:
         raise ScenarioError("\n".join(problem.line(filename) for problem in sorted(problems)))
@@ -173,6 +177,9 @@ def _conflicts(tree: Mapping[str, object]) -> list[Finding]:
     workloads = list(_groups(tree.get("workloads"), ("workloads",)))
     for path, workload in workloads:
         findings += _under(path, workload_conflicts(workload))
+        quality = workload.get("quality")
+        if isinstance(quality, dict):
+            findings += _under((*path, "quality"), quality_conflicts(quality))
     names = tree.get("workloads")
     if isinstance(names, list):
         findings += name_conflicts(
@@ -226,6 +233,24 @@ def _source_findings(
         except ValueError as error:
             return [Finding(("model", "source"), one_line(" ".join(str(error).split())))]
     return []
+
+
+def _text_findings(
+    tree: Mapping[str, object], base: Path | None, environ: Mapping[str, str]
+) -> list[Finding]:
+    from edgebench.harness.quality.texts import check_spec  # noqa: PLC0415 - seldom needed
+
+    findings = []
+    for path, workload in _groups(tree.get("workloads"), ("workloads",)):
+        quality = workload.get("quality")
+        text = quality.get("text") if isinstance(quality, dict) else None
+        if isinstance(text, str):
+            try:
+                check_spec(text, base=base, environ=environ)
+            except ValueError as error:
+                message = one_line(" ".join(str(error).split()))
+                findings.append(Finding((*path, "quality", "text"), message))
+    return findings
 
 
 def _groups(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, dict[str, object]]]:

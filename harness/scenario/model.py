@@ -8,9 +8,9 @@ History of the format (``schema_version``), which is independent of the package'
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from edgebench.harness.scenario.conflicts import (
     bounds_conflicts,
@@ -19,6 +19,7 @@ from edgebench.harness.scenario.conflicts import (
     workload_conflicts,
 )
 from edgebench.harness.scenario.expand import ExpandedVariant, expand
+from edgebench.harness.scenario.quality import Quality
 from edgebench.harness.scenario.values import (
     SCHEMA_VERSION,
     Comparison,
@@ -33,48 +34,32 @@ from edgebench.harness.scenario.values import (
     SweepableQuantization,
     TaskName,
     Text,
-    refusal,
 )
-
-if TYPE_CHECKING:
-    from edgebench.harness.scenario.problems import Finding
+from edgebench.harness.scenario.written import CONFLICT, MOST_TOKENS, STRICT, refuse
 
 __all__ = [
+    "CONFLICT",
     "SCHEMA_VERSION",
     "ExpandedVariant",
     "Measure",
     "Model",
+    "Quality",
     "Repetitions",
     "Scenario",
     "Variant",
     "Warmup",
     "Workload",
+    "Written",
     "expand",
 ]
 
-CONFLICT: Final = "conflict"
-"""The type of the errors that the rules of `conflicts` raise."""
-
 _DAY_S: Final = 86_400.0
-_MOST_TOKENS: Final = 2**24
-
-
-def _refuse(findings: list[Finding]) -> None:
-    if findings:
-        message = "; ".join(finding.message for finding in findings)
-        raise refusal(message, CONFLICT)
 
 
 class Written(BaseModel):
     """Base of everything that people write: unknown keys and wrong types are refused."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        protected_namespaces=(),
-    )
+    model_config = STRICT
 
 
 class Model(Written):
@@ -132,7 +117,10 @@ class Variant(Written):
 
 
 class Workload(Written):
-    """One row of the comparison: a prompt and how many tokens to generate, or a task and a text."""
+    """One row of the comparison.
+
+    A prompt and how many tokens to generate, or a task and a text, or a text to rate.
+    """
 
     name: Slug = Field(description="Its name, which no other workload has.")
     task: TaskName | None = Field(
@@ -140,10 +128,15 @@ class Workload(Written):
         description="A whole task of a framework's own, which gets `prompt` as it is and ends by "
         "itself; its latency is measured, and no token rate. See docs/mediapipe.md.",
     )
+    quality: Quality | None = Field(
+        default=None,
+        description="In place of a prompt: a text whose tokens every variant rates, once. See "
+        "docs/quality.md.",
+    )
     prompt: Text | None = Field(
         default=None, description="The prompt itself, or the text that a task works on."
     )
-    prompt_tokens: Annotated[int, Field(ge=1, le=_MOST_TOKENS)] | None = Field(
+    prompt_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = Field(
         default=None,
         description="In place of `prompt`: how long a prompt to make, in tokens, exactly.",
     )
@@ -154,22 +147,22 @@ class Workload(Written):
         default="natural",
         description="What `prompt_tokens` is made of: natural text, or synthetic token ids.",
     )
-    generate_tokens: Annotated[int, Field(ge=2, le=_MOST_TOKENS)] | None = Field(
+    generate_tokens: Annotated[int, Field(ge=2, le=MOST_TOKENS)] | None = Field(
         default=None,
         description="How many tokens to generate, exactly; a time per token needs two. Every "
-        "workload without a task has it.",
+        "workload with a prompt and without a task has it.",
     )
     depth: int = Field(
         default=0,
         ge=0,
-        le=_MOST_TOKENS,
+        le=MOST_TOKENS,
         description="How many tokens are in the KV cache already when the clock starts.",
     )
     description: Text | None = Field(default=None, description="What it stands for, in a sentence.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _refuse(workload_conflicts({key: getattr(self, key) for key in type(self).model_fields}))
+        refuse(workload_conflicts({key: getattr(self, key) for key in type(self).model_fields}))
         return self
 
 
@@ -187,7 +180,7 @@ class Warmup(Written):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _refuse(bounds_conflicts({"min": self.min, "max": self.max}, {}))
+        refuse(bounds_conflicts({"min": self.min, "max": self.max}, {}))
         return self
 
 
@@ -206,7 +199,7 @@ class Repetitions(Written):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _refuse(bounds_conflicts({"min": self.min, "max": self.max}, {}))
+        refuse(bounds_conflicts({"min": self.min, "max": self.max}, {}))
         return self
 
 
@@ -274,6 +267,6 @@ class Scenario(Written):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _refuse(name_conflicts([workload.name for workload in self.workloads]))
-        _refuse(variant_conflicts(dict(enumerate(self.variants))))
+        refuse(name_conflicts([workload.name for workload in self.workloads]))
+        refuse(variant_conflicts(dict(enumerate(self.variants))))
         return self

@@ -48,20 +48,22 @@ def scenario_schema() -> dict[str, object]:
 
     text = {"prompt": {"type": "string"}}
     length = {"prompt_tokens": {"type": "integer"}}
-    generated = {"generate_tokens": {"type": "integer"}, "task": {"type": "null"}}
     nothing = {"type": "null"}
-    whole_task = {
-        "task": {"type": "string"},
+    generated = {"generate_tokens": {"type": "integer"}, "task": nothing, "quality": nothing}
+    not_generated = {
         "prompt_tokens": nothing,
         "generate_tokens": nothing,
         "chat_template": {"const": False},
         "text": {"const": "natural"},
         "depth": {"const": 0},
     }
+    whole_task = {"task": {"type": "string"}, "quality": nothing, **not_generated}
+    rated = {"quality": {"type": "object"}, "prompt": nothing, "task": nothing, **not_generated}
     definitions["Workload"]["oneOf"] = [
         {"required": ["prompt", "generate_tokens"], "properties": text | generated},
         {"required": ["prompt_tokens", "generate_tokens"], "properties": length | generated},
         {"required": ["task", "prompt"], "properties": text | whole_task},
+        {"required": ["quality"], "properties": rated},
     ]
     return {"$schema": DIALECT, "title": "edgebench scenario", **_without_title(schema)}
 

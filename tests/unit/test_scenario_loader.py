@@ -113,7 +113,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
         "f:6:14: variants[1].runner: there is no runner 'engin'; did you mean 'engine'? installed: engine, other; for one of another interpreter, write that beside it as python",
         "f:8:26: workloads[0].prompt_tokens: give either prompt or prompt_tokens, not both",
         "f:8:61: workloads[0].generate_tokens: must be at least 2, got 1",
-        "f:9:5: workloads[1]: give a prompt, or its length as prompt_tokens",
+        "f:9:5: workloads[1]: give a prompt, or its length as prompt_tokens, or a text to rate as quality",
         "f:9:12: workloads[1].name: workloads[0] has the name 'a' already",
         "f:9:15: workloads[1].generate_tokns: unknown key; did you mean 'generate_tokens'?",
         "f:11:17: measure.warmup.min: must not be above max (5, the default), got 9",
