@@ -22,6 +22,7 @@ from edgebench.runners.base import (
     TaskDescription,
     TaskResult,
 )
+from edgebench.runners.checked_scores import not_finite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +138,7 @@ def scores(result: dict[str, Any], request: ScoreRequest, vocabulary_size: int) 
 
     Raises:
         InvalidResultError: other counts than asked for, ids outside of the vocabulary, or
-            log-likelihoods above 0.
+            log-likelihoods that are infinite or above 0.
     """
     made = _parse(_SCORES, result, "scores")
     count = len(request.ids) - request.start
@@ -158,6 +159,9 @@ def scores(result: dict[str, Any], request: ScoreRequest, vocabulary_size: int) 
         if rated != asked:
             msg = f"{sum(rated)} rated candidates of {sum(asked)} asked for, or at other positions"
             raise InvalidResultError(msg)
+    if problem := not_finite(made, request):
+        raise InvalidResultError(problem)
+    if candidates is not None:
         candidates = [_at_most_certain(numbers) for numbers in candidates]
     return Scores(_at_most_certain(made.log_likelihoods), made.top_ids, candidates)
 

@@ -139,6 +139,9 @@ class LoadedModel:
         engine, engine_version: what was loaded, in the words of a `Description`, where `describe`
             could not know: a runner may have two engines, or the model bring code of its own.
             Reports then name the variant after it and not after the runner.
+        weight_bytes_per_token: bytes of weights that decoding one token reads, each once, or None
+            where that can't be told. A matrix of which one row is looked up counts with that row;
+            where it is the output layer too, it is read whole.
     """
 
     effective_options: dict[str, Scalar]
@@ -151,6 +154,7 @@ class LoadedModel:
     eos_text: str = ""
     engine: str | None = None
     engine_version: str | None = None
+    weight_bytes_per_token: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +247,14 @@ class Preparer(Protocol):
 class Tokenizer(Protocol):
     """A runner that gives access to the model's tokenizer, once loaded."""
 
-    def tokenize(self, text: str) -> list[int]:
-        """The ids of `text` as a prompt: special tokens parsed, a start token where it is due."""
+    def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        """The ids of `text` as a prompt, after a start token where one is due.
+
+        Args:
+            text: any.
+            special: whether the texts of special tokens are those tokens; else they are text as
+                any other. A runner without this argument is asked for the former only.
+        """
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """The text of `ids`, special tokens written out, without a start token of its own."""

@@ -57,3 +57,9 @@ def check_scoring(request: ScoreRequest, vocabulary_size: int, context_tokens: i
             f"{context_tokens} tokens; the first position is 1"
         )
         raise RunnerFailure(msg, reason="invalid")
+    if request.candidates and len(request.candidates) != count - request.start:
+        msg = (
+            f"candidates for {len(request.candidates)} positions are given, and "
+            f"{count - request.start} are to be scored"
+        )
+        raise RunnerFailure(msg, reason="invalid")

@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from edgebench.runners.base import (
@@ -27,7 +26,6 @@ from edgebench.runners.base import (
     LoadedModel,
     LoadedTask,
     LoadRequest,
-    Option,
     RunnerFailure,
     Scalar,
     ScoreRequest,
@@ -36,12 +34,13 @@ from edgebench.runners.base import (
     TaskRequest,
     TaskResult,
 )
+from edgebench.runners.fake_options import OPTIONS
+from edgebench.runners.fake_score import score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-VOCABULARY = 256 + 3
-"""One id for each byte, after padding (0), start (1) and end (2)."""
+    from edgebench.runners.base import Option
 
 CHAT_TEMPLATE = (
     "{% for turn in messages %}"
@@ -53,84 +52,18 @@ NS = 1_000_000_000
 
 TASKS = ("text-summarizer",)
 
-SIGNALS = ("SIGSEGV", "SIGABRT", "SIGKILL", "SIGILL", "SIGFPE", "SIGTERM")
-
 
 class FakeRunner:
     """Makes tokens from a hash of what came before, at the pace its options ask for."""
 
-    OPTIONS: ClassVar[Mapping[str, Option]] = MappingProxyType(
-        {
-            "threads": Option("int", "Recorded, and without effect.", default=1, minimum=1),
-            "load_s": Option("float", "How long loading takes.", default=0.0, minimum=0),
-            "prefill_s": Option("float", "How long a prompt takes.", default=0.0, minimum=0),
-            "token_s": Option(
-                "float", "How long each further token takes.", default=0.0, minimum=0
-            ),
-            "task_s": Option("float", "How long a task takes.", default=0.0, minimum=0),
-            "jitter": Option("float", "Share by which times vary.", default=0.0, minimum=0),
-            "virtual_clock": Option(
-                "bool", "Write the times that would have passed, and do not wait.", default=False
-            ),
-            "allocate_mb": Option("int", "Memory to take and touch at load.", default=0, minimum=0),
-            "garbage": Option(
-                "bool", "Print noise and half lines on standard output.", default=False
-            ),
-            "fail": Option(
-                "str",
-                "What goes wrong.",
-                default="nothing",
-                choices=(
-                    "nothing",
-                    "missing",  # the framework is not installed
-                    "load",  # loading is refused
-                    "refuse",  # generating is refused
-                    "crash_at_load",
-                    "crash",  # at the token named by `fail_at_token`
-                    "exit",  # leaves with status 7, as some frameworks do
-                    "hang",
-                    "out_of_memory",
-                    "stream",  # writes garbage on the protocol's own stream
-                    "count",  # one token too few
-                    "end_of_text",  # stops early, and says so
-                    "prompt_count",  # processed other prompt tokens than asked
-                    "clock",  # time stamps going back
-                    "nan",  # figures and scores that are no numbers
-                    "empty",  # a task's result without a character
-                    "ids",  # ids outside the vocabulary
-                ),
-            ),
-            "fail_at_token": Option("int", "Before which token it happens.", default=0, minimum=0),
-            "fail_from_call": Option(
-                "int", "From which generation of a process on.", default=0, minimum=0
-            ),
-            "signal": Option("str", "What a crash is.", default="SIGSEGV", choices=SIGNALS),
-            "tells": Option(
-                "str",
-                "What is told of the ids: all, those of the first two tokens, or none and no "
-                "scores either.",
-                default="all",
-                choices=("all", "two", "none"),
-            ),
-            "prepares": Option(
-                "bool", "Write a file before each load, which reads it then.", default=False
-            ),
-            "says_engine": Option("str", "What a load says was loaded, in place of fake 1."),
-            "makes": Option(
-                "str",
-                "What converting makes.",
-                default="file",
-                choices=("file", "folder", "nothing", "half", "refusal", "crash"),
-                stage="convert",
-            ),
-        }
-    )
+    OPTIONS: ClassVar[Mapping[str, Option]] = OPTIONS
     QUANTIZATIONS: ClassVar[tuple[str, ...]] = ("copy",)
     PIP: ClassVar[str] = "edgebench"
 
     def __init__(self) -> None:
         self._options: dict[str, Scalar] = {}
         self._calls = 0
+        self._ratings = 0
         self._context = 0
         self._model = ""
         self._ballast: bytearray | None = None
@@ -174,7 +107,7 @@ class FakeRunner:
         if "makes" in request.options:
             msg = "makes is no option of loading"
             raise RunnerFailure(msg, reason="invalid")
-        self._calls = 0
+        self._calls = self._ratings = 0
         self._context = request.context_tokens
         path = Path(request.model_path)
         content = _content(path)
@@ -184,7 +117,7 @@ class FakeRunner:
         says = self._options["says_engine"]
         return LoadedModel(
             effective_options={"threads": self._options["threads"], "context": self._context},
-            vocabulary_size=VOCABULARY,
+            vocabulary_size=self._number("vocabulary"),
             architecture="fake",
             parameters=len(content) + (len(self._prepared.read_text()) if self._prepared else 0),
             chat_template=CHAT_TEMPLATE,
@@ -213,8 +146,7 @@ class FakeRunner:
         if len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens > self._context:
             msg = f"more tokens than the context of {self._context}"
             raise RunnerFailure(msg, reason="invalid")
-        fails = self._calls >= self._number("fail_from_call")
-        fail = self._options["fail"] if fails else "nothing"
+        fail = self._fails("generate", self._calls)
         if fail == "refuse":
             msg = "the fake framework was told to refuse this prompt"
             raise RunnerFailure(msg)
@@ -233,7 +165,7 @@ class FakeRunner:
         stamps: list[int] = []
         for position in range(request.max_tokens):
             if position == self._number("fail_at_token"):
-                self._misbehave(str(fail))
+                self._misbehave(fail)
             if position:
                 clock.wait(self._pace("token_s", position))
             digest = hashlib.sha256(f"{seed},{position}".encode()).digest()
@@ -252,10 +184,11 @@ class FakeRunner:
                 depth_tokens=len(request.depth_ids),
                 finish_reason="length",
             ),
-            str(fail),
+            fail,
+            self._number("vocabulary"),
         )
 
-    def tokenize(self, text: str) -> list[int]:
+    def tokenize(self, text: str, *, special: bool = True) -> list[int]:  # noqa: ARG002 - all is text
         """A start token, then one id a byte."""
         return [1, *(3 + byte for byte in text.encode())]
 
@@ -264,16 +197,21 @@ class FakeRunner:
         return bytes(number - 3 for number in ids if number > 2).decode("utf-8", "replace")  # noqa: PLR2004
 
     def score(self, request: ScoreRequest) -> Scores:
-        """The same likelihood for every token, one in the vocabulary's size; the first is best."""
-        if self._options["tells"] == "none":
-            msg = "the fake framework was told to rate nothing"
-            raise RunnerFailure(msg, reason="unsupported")
-        count = len(request.ids) - request.start
-        likelihood = math.nan if self._options["fail"] == "nan" else -math.log(VOCABULARY)
-        return Scores(
-            log_likelihoods=[likelihood] * count,
-            top_ids=[0] * count,
-            candidates=[[likelihood] * len(ids) for ids in request.candidates] or None,
+        """Likelihoods by what `probabilities` says, the same at every position."""
+        fail = self._fails("score", self._ratings)
+        self._ratings += 1
+        self._misbehave(fail)
+        pace = float(self._options["score_s"] or 0)
+        _Clock(virtual=bool(self._options["virtual_clock"])).wait(
+            pace * (len(request.ids) - request.start)
+        )
+        return score(
+            request,
+            self._number("vocabulary"),
+            str(self._options["probabilities"]),
+            str(self._options["tells"]),
+            fail,
+            self._number("fail_at_token"),
         )
 
     def describe_task(self, task: str) -> TaskDescription:
@@ -341,6 +279,12 @@ class FakeRunner:
         self._ballast = None
         self._cleanup.close()
 
+    def _fails(self, work: str, calls: int) -> str:
+        """What goes wrong in a call, of which a process had so many of this kind before."""
+        here = self._options["fail_in"] in ("any", work)
+        late = calls >= self._number("fail_from_call")
+        return str(self._options["fail"]) if here and late else "nothing"
+
     def _number(self, name: str) -> int:
         return int(self._options.get(name) or 0)
 
@@ -395,7 +339,7 @@ class _Clock:
         return self._now if self._virtual else time.perf_counter_ns()
 
 
-def _spoiled(good: Generation, fail: str) -> Generation:
+def _spoiled(good: Generation, fail: str, vocabulary: int) -> Generation:
     changes: dict[str, object] = {}
     if fail == "count":
         changes = {"token_ids": good.token_ids[:-1], "token_ns": good.token_ns[:-1]}
@@ -412,7 +356,7 @@ def _spoiled(good: Generation, fail: str) -> Generation:
     elif fail == "nan":
         changes = {"engine": {"decode_rate": math.nan}}
     elif fail == "ids":
-        changes = {"token_ids": [VOCABULARY + 1, *good.token_ids[1:]]}
+        changes = {"token_ids": [vocabulary + 1, *good.token_ids[1:]]}
     fields = {name: getattr(good, name) for name in good.__slots__}
     return Generation(**{**fields, **changes})
 

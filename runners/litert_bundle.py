@@ -37,6 +37,9 @@ GRAPH, SP_TOKENIZER, SETTINGS, HF_TOKENIZER = 3, 4, 5, 6
 """Kinds of sections. The last one is packed by zlib, after 8 bytes with its unpacked size."""
 
 DECODER = "tf_lite_prefill_decode"
+EMBEDDERS = ("tf_lite_embedder", "tf_lite_per_layer_embedder")
+"""Graphs of their own that look up what the decoder then takes for tokens."""
+
 TASK_PARTS = {
     "TF_LITE_PREFILL_DECODE": GRAPH,
     "TOKENIZER_MODEL": SP_TOKENIZER,
@@ -68,6 +71,7 @@ class Bundle:
         tokenizer: where it stands, and whether it is one of Hugging Face's or SentencePiece's.
         cache_length: places of the KV cache, by the graph.
         vocabulary_size: logits that the graph gives.
+        graphs: where the decoder stands, then graphs that look up what it takes.
     """
 
     path: Path
@@ -77,6 +81,7 @@ class Bundle:
     sentencepiece: bool
     cache_length: int | None
     vocabulary_size: int | None
+    graphs: tuple[Part, ...]
 
     def read(self, part: Part) -> bytes:
         """The bytes of a part."""
@@ -139,23 +144,25 @@ def _read_litertlm(path: Path) -> Bundle:
             _refuse(f"{path.name} is cut off: it has {size} bytes, and its header ends at {end}")
         header = FlatBuffer(mapped[HEADER_AT:end])
         root = header.root()
-        parts = _sections(header, root)
-        longest = max((part.end for part in parts.values()), default=0)
+        parts, embedders = _sections(header, root)
+        longest = max((part.end for part in (*parts.values(), *embedders)), default=0)
         if longest > size:
             _refuse(
                 f"{path.name} is cut off: it has {size} bytes and needs {longest}; copy or make it "
                 "anew"
             )
         told = _entries(header, header.field(root, SYSTEM_METADATA)).get(FACTS)
-        return _bundle(path, memoryview(mapped), parts, read_facts(told) if told else None)
+        facts = read_facts(told) if told else None
+        return _bundle(path, memoryview(mapped), parts, embedders, facts)
 
 
-def _sections(header: FlatBuffer, root: int) -> dict[int, Part]:
-    """The sections that are used here, by their kind; of several graphs the decoder's."""
+def _sections(header: FlatBuffer, root: int) -> tuple[dict[int, Part], list[Part]]:
+    """The sections that are used here, by their kind; of graphs the decoder, and the embedders."""
     found: dict[int, Part] = {}
+    embedders: list[Part] = []
     place = header.field(root, SECTIONS)
     if not place:
-        return found
+        return found, embedders
     for each in header.tables(header.field(header.follow(place), OBJECTS)):
         begin, end, kind = (header.field(each, field) for field in (BEGIN, END, KIND))
         number = header.number("B", kind) if kind else 0
@@ -167,7 +174,9 @@ def _sections(header: FlatBuffer, root: int) -> dict[int, Part]:
         model = items.get("model_type", DECODER).lower()
         if number != GRAPH or model == DECODER:
             found[number] = part
-    return found
+        elif model in EMBEDDERS:
+            embedders.append(part)
+    return found, embedders
 
 
 def _entries(header: FlatBuffer, place: int) -> dict[str, str]:
@@ -188,10 +197,12 @@ def _items(header: FlatBuffer, place: int) -> dict[str, str]:
 
 def _read_task(path: Path) -> Bundle:
     parts: dict[int, Part] = {}
+    embedders: list[Part] = []
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         for entry in archive.infolist():
             kind = TASK_PARTS.get(entry.filename)
-            if kind is None:
+            embeds = entry.filename.lower() in EMBEDDERS
+            if kind is None and not embeds:
                 continue
             if entry.compress_type != zipfile.ZIP_STORED:
                 _refuse(
@@ -201,12 +212,22 @@ def _read_task(path: Path) -> Bundle:
             # Name and extra field may be longer here than in the archive's list at its end.
             file.seek(entry.header_offset + 26)
             begin = entry.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
-            parts[kind] = Part(begin, begin + entry.file_size)
+            part = Part(begin, begin + entry.file_size)
+            if kind is None:
+                embedders.append(part)
+            else:
+                parts[kind] = part
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            return _bundle(path, memoryview(mapped), parts, None)
+            return _bundle(path, memoryview(mapped), parts, embedders, None)
 
 
-def _bundle(path: Path, data: memoryview, parts: dict[int, Part], facts: Facts | None) -> Bundle:
+def _bundle(
+    path: Path,
+    data: memoryview,
+    parts: dict[int, Part],
+    embedders: list[Part],
+    facts: Facts | None,
+) -> Bundle:
     with data:
         graph, settings = parts.get(GRAPH), parts.get(SETTINGS)
         tokenizer = parts.get(HF_TOKENIZER) or parts.get(SP_TOKENIZER)
@@ -226,6 +247,7 @@ def _bundle(path: Path, data: memoryview, parts: dict[int, Part], facts: Facts |
             HF_TOKENIZER not in parts,
             cache_length,
             vocabulary_size,
+            (graph, *embedders),
         )
 
 

@@ -8,9 +8,11 @@ token before its last one, which is overwritten: what is rated then is exactly w
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgebench.runners.base import RunnerFailure
+from edgebench.runners.litert_texts import PART_OF_CHARACTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +29,8 @@ LOW_IDS = 64
 
 MOST_BACK = 16
 """Tokens more than asked for that are rated, where a text can't be cut at the place asked for."""
+
+WAY_OUT = "take another text or other lengths for it, or leave LiteRT-LM out"
 
 CHECKED = "The quick brown fox jumps over the lazy dog, and 12 boxes of it are quite enough."
 COMPARED = 8
@@ -55,6 +59,27 @@ def apart(
     return sum(off) / len(off)
 
 
+class NotFiniteError(RunnerFailure):
+    """A token was rated with what is no number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where ids are cut, and the texts of both parts.
+
+    Attributes:
+        place: the first token that is rated.
+        taken_in: texts of the tokens before it, with a filler.
+        rest: the text to rate.
+        more: tokens at the end of it that are none of the ids'.
+    """
+
+    place: int
+    taken_in: list[str]
+    rest: str
+    more: int
+
+
 class Scoring:
     """Rates tokens with one engine.
 
@@ -81,6 +106,7 @@ class Scoring:
         self._most = most
         self._filler: tuple[int, str] | None = None
         self._wrong: str | None = None
+        self._no_numbers = False
         self._checked = False
 
     def score(self, ids: Sequence[int], start: int) -> list[float]:
@@ -93,17 +119,23 @@ class Scoring:
 
         Raises:
             RunnerFailure: the texts can't be made, or this version of the engine rates other
-                tokens than asked for (unsupported).
+                tokens than asked for (unsupported), or a rating is no number.
         """
-        self._check()
+        self._check(list(ids), start)
         return self._rate(list(ids), start)
 
-    def _check(self) -> None:
-        """Whether what is rated does not depend on how a text is cut; once, at the first use."""
+    def _check(self, ids: list[int], start: int) -> None:
+        """Whether what is rated does not depend on how a text is cut; once, at the first use.
+
+        Where the text of the check is rated with what is no number, the ids most likely are, too:
+        what is told then is where.
+        """
         if not self._checked:
             self._wrong = self._fault()
             self._checked = True
         if self._wrong:
+            if self._no_numbers:
+                self._rate(ids, start)
             raise RunnerFailure(self._wrong, reason="unsupported")
 
     def _fault(self) -> str | None:
@@ -126,6 +158,7 @@ class Scoring:
                 return "LiteRT-LM's scores can't be checked: a text can't be cut at two places"
             off = apart(self._rate, some, near, far)
         except RunnerFailure as failure:
+            self._no_numbers = isinstance(failure, NotFiniteError)
             return f"LiteRT-LM's scores can't be checked: {failure}"
         if off <= MOST_OFF:
             return None
@@ -137,40 +170,61 @@ class Scoring:
     def _place(self, ids: list[int], start: int) -> int:
         """Where the ids are cut to rate from `start` on, or 0 where they can't be."""
         try:
-            return self._cut(ids, start)[0]
+            return self._cut(ids, start).place
         except RunnerFailure:
             return 0
 
-    def _cut(self, ids: list[int], start: int) -> tuple[int, list[str], str]:
-        """Where to cut to rate from `start` on, the texts to take in, and the one to rate."""
-        for cut in range(start, max(start - MOST_BACK, 0), -1):
-            rest = self._texts.find(ids[cut:])
-            taken_in = self._prefix(ids[:cut]) if rest is not None else None
+    def _cut(self, ids: list[int], start: int) -> Cut:
+        """How to rate from `start` on, or from some tokens before."""
+        room = len(ids) if self._most is None else self._most - len(ids)
+        for place in range(start, max(start - MOST_BACK, 0), -1):
+            rest, more = self._texts.find(ids[place:]), 0
+            if rest is None:
+                rest, more = self._texts.beginning(ids[place:], room) or (None, 0)
+            taken_in = self._prefix(ids[:place]) if rest is not None else None
             if rest is not None and taken_in is not None:
-                return cut, taken_in, rest
+                return Cut(place, taken_in, rest, more)
         msg = (
-            "LiteRT-LM takes text only, and this text can't be cut for it between tokens "
-            f"{max(start - MOST_BACK, 1)} and {start + 1}"
+            f"LiteRT-LM takes text only, and {self._reason(ids, start, room)}; its tokenizer makes "
+            f"these {len(ids)} tokens of no text then: {WAY_OUT}"
         )
         raise RunnerFailure(msg, reason="unsupported")
 
+    def _reason(self, ids: list[int], start: int, room: int) -> str:
+        """Why no texts were found."""
+        written = self._engine.detokenize(ids)
+        if written.startswith(PART_OF_CHARACTER):
+            return f"token {ids[0]}, the first of them, is a part of a character"
+        if written.endswith(PART_OF_CHARACTER):
+            return f"token {ids[-1]}, the last of them, ends within a character"
+        first = max(start - MOST_BACK, 1)
+        told = f"this text can't be cut for it between tokens {first} and {start + 1}"
+        if room < 1:
+            return f"{told}, or at its end, behind which its context of {self._most} has no room"
+        return told
+
     def _rate(self, ids: list[int], start: int) -> list[float]:
-        cut, taken_in, rest = self._cut(ids, start)
+        cut = self._cut(ids, start)
         with self._engine.session() as session:
-            for text in taken_in:
+            for text in cut.taken_in:
                 session.prefill(text.encode())
-            rated = session.score(rest.encode())
+            rated = session.score(cut.rest.encode())
             took = sum(turn.tokens for turn in session.turns()[0])
-        if took != cut + 1 or len(rated) != len(ids) - cut:
+        wanted = len(ids) - cut.place
+        if took != cut.place + 1 or len(rated) != wanted + cut.more:
             msg = (
                 f"LiteRT-LM took in {took} tokens and rated {len(rated)}, "
-                f"instead of {cut + 1} and {len(ids) - cut}"
+                f"instead of {cut.place + 1} and {wanted + cut.more}"
             )
             raise RunnerFailure(msg)
-        if not all(math.isfinite(number) for number in rated):
-            msg = "LiteRT-LM rated a token with what is no number: its weights or its build are bad"
-            raise RunnerFailure(msg)
-        return rated[start - cut :]
+        for place, number in enumerate(rated[:wanted], cut.place):
+            if not math.isfinite(number):
+                msg = (
+                    f"LiteRT-LM rated token {ids[place]}, at position {place} of {len(ids)} "
+                    f"(counted from 0), with {number}: its weights or its build are bad"
+                )
+                raise NotFiniteError(msg)
+        return rated[start - cut.place : wanted]
 
     def _prefix(self, ids: list[int]) -> list[str] | None:
         """Texts that are `ids` with a filler before the last one; None where there are none."""

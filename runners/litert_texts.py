@@ -13,6 +13,14 @@ MOST_KEPT = 64
 """Texts that are remembered: a prompt comes again with each repetition."""
 
 
+PART_OF_CHARACTER = "\ufffd"
+"""What the engine writes for tokens that are no whole characters."""
+
+ENDINGS = ("a", " a", "1", ".", "\n")
+"""What may follow a text without changing its tokens, where its end alone would: of two line
+breaks at the end, many tokenizers make one token, and two of the same before a word."""
+
+
 class TokenizingEngine(Protocol):
     """What is needed of an engine."""
 
@@ -76,6 +84,25 @@ class Texts:
                 self._found.clear()
             self._found[key] = self._search(list(ids), text, first=first)
         return self._found[key]
+
+    def beginning(self, ids: Sequence[int], most: int) -> tuple[str, int] | None:
+        """A text whose ids begin with these where something was taken in before.
+
+        Args:
+            ids: at least one.
+            most: how many more ids there may be.
+
+        Returns:
+            The text, and how many more ids it has; None where none was found.
+        """
+        wanted = list(ids)
+        for text in self._candidates(wanted, None):
+            for ending in ENDINGS:
+                found = self._tokens(text + ending) or []
+                more = len(found) - len(wanted)
+                if 0 < more <= most and found[: len(wanted)] == wanted:
+                    return text + ending, more
+        return None
 
     def _needed(self, ids: Sequence[int], text: str | None, *, first: bool) -> str:
         found = self.find(ids, text, first=first)

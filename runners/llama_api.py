@@ -40,50 +40,6 @@ def token_array(lib: Any, ids: Sequence[int]) -> Any:  # noqa: ANN401
     return (lib.llama_token * len(ids))(*ids)
 
 
-def fill(batch: Any, ids: Sequence[int], first: int) -> None:  # noqa: ANN401
-    """Fill a batch with `ids` from position `first` on, with the logits of each wanted."""
-    batch.n_tokens = len(ids)
-    for row, token in enumerate(ids):
-        batch.token[row] = token
-        batch.pos[row] = first + row
-        batch.n_seq_id[row] = 1
-        batch.seq_id[row][0] = 0
-        batch.logits[row] = True
-
-
-def rate(
-    lib: Any,  # noqa: ANN401
-    context: Any,  # noqa: ANN401
-    vocabulary: int,
-    wanted: Sequence[Sequence[int]],
-) -> tuple[list[list[float]], list[int]]:
-    """Log-likelihoods after a decode of a batch of which all logits were wanted.
-
-    Args:
-        lib: the bindings.
-        context: what decoded.
-        vocabulary: how many logits each position has.
-        wanted: for each position of the batch the tokens to rate.
-
-    Returns:
-        The numbers, in the shape of `wanted`, and the likeliest token of each position.
-    """
-    import numpy as np  # noqa: PLC0415 - the bindings need it too
-
-    # One buffer, in the order of the batch; good until the next decode.
-    pointer = lib.llama_get_logits(context)
-    logits = np.ctypeslib.as_array(pointer, shape=(len(wanted), vocabulary))
-    best = logits.argmax(axis=1)
-    rated = []
-    # Row by row, or the float64 copy of a whole batch would be the largest thing in memory.
-    for row, ids in enumerate(wanted):
-        shifted = logits[row].astype(np.float64)
-        shifted -= shifted[best[row]]
-        total = np.log(np.exp(shifted).sum())
-        rated.append((shifted[list(ids)] - total).tolist())
-    return rated, best.tolist()
-
-
 def kv_type(lib: Any, name: Scalar) -> int:  # noqa: ANN401
     """The number of a cache type; of f16 where none is named."""
     return int(getattr(lib, f"GGML_TYPE_{str(name or 'f16').upper()}"))

@@ -27,18 +27,19 @@ from edgebench.runners.base import (
     ScoreRequest,
     Scores,
 )
+from edgebench.runners.checked_request import check_generation, check_scoring
 from edgebench.runners.llama_api import (
     cpus,
-    fill,
     greedy,
     kv_type,
     meta,
-    rate,
     token_array,
     token_text,
 )
 from edgebench.runners.llama_convert import QUANTIZATIONS, convert
 from edgebench.runners.llama_log import LlamaLog
+from edgebench.runners.llama_score import KEEP_DATA, score
+from edgebench.runners.llama_weights import StoredTensor, stored_tensors, weight_bytes_per_token
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,12 +47,8 @@ if TYPE_CHECKING:
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 
 # Names for what the C functions take as bare truth values.
-KEEP_DATA = False  # forgetting the cells is enough; clearing their memory would only take time
-ADD_SPECIAL = PARSE_SPECIAL = UNPARSE_SPECIAL = True
+ADD_SPECIAL = UNPARSE_SPECIAL = True
 REMOVE_SPECIAL = False
-
-SCORE_BATCH = 128
-"""Positions scored at once: their logits take 4 bytes x vocabulary each."""
 
 
 class LlamaCppRunner:
@@ -90,6 +87,7 @@ class LlamaCppRunner:
         self._context: Any = None
         self._vocab: Any = None
         self._batch_size = 0
+        self._stored: tuple[str, list[StoredTensor]] = ("", [])
 
     def describe(self) -> Description:
         """Import the bindings; name them and llama.cpp's own version."""
@@ -115,6 +113,11 @@ class LlamaCppRunner:
             build={"system_info": info.strip()},
         )
 
+    def prepare(self, request: LoadRequest) -> list[str]:
+        """Read from the file's header how large each tensor is, which takes as long as a load."""
+        self._stored = request.model_path, stored_tensors(self._import(), request.model_path)
+        return []
+
     def load(self, request: LoadRequest) -> LoadedModel:
         """Load the GGUF file and make a context of the length asked for."""
         lib = self._import()
@@ -125,12 +128,15 @@ class LlamaCppRunner:
             effective = {} if request.vocab_only else self._make_context(lib, request)
         finally:
             self._log.release(lib)
+        if self._stored[0] != request.model_path and not request.vocab_only:
+            self.prepare(request)
         return self._facts(lib, effective)
 
     def generate(self, request: GenerateRequest) -> Generation:
         """Empty the cache, fill the depth, then measure prefill and each token."""
         lib, context = self._loaded()
-        self._check_room(request)
+        size = lib.llama_vocab_n_tokens(self._vocab)
+        check_generation(request, size, lib.llama_n_ctx(context))
         prompt = token_array(lib, request.prompt_ids)
         memory = lib.llama_get_memory(context)
         lib.llama_memory_clear(memory, KEEP_DATA)
@@ -151,10 +157,7 @@ class LlamaCppRunner:
         lib.llama_synchronize(context)
         prefilled = now()
 
-        pick, decode = (
-            greedy(lib, context, lib.llama_vocab_n_tokens(self._vocab)),
-            lib.llama_decode,
-        )
+        pick, decode = greedy(lib, context, size), lib.llama_decode
         one = (lib.llama_token * 1)()
         batch = lib.llama_batch_get_one(one, 1)
         token = pick()
@@ -178,15 +181,13 @@ class LlamaCppRunner:
             finish_reason="length",
         )
 
-    def tokenize(self, text: str) -> list[int]:
-        """Ids of `text`, special tokens parsed, with the start token if the model wants one."""
+    def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        """Ids of `text`, with the start token if the model wants one."""
         lib = self._lib
         data = text.encode()
         room = len(data) + 8
         buffer = (lib.llama_token * room)()
-        count = lib.llama_tokenize(
-            self._vocab, data, len(data), buffer, room, ADD_SPECIAL, PARSE_SPECIAL
-        )
+        count = lib.llama_tokenize(self._vocab, data, len(data), buffer, room, ADD_SPECIAL, special)
         if count < 0:
             msg = f"llama.cpp could not tokenize a text of {len(data)} bytes"
             raise RunnerFailure(msg)
@@ -212,38 +213,9 @@ class LlamaCppRunner:
     def score(self, request: ScoreRequest) -> Scores:
         """Log-likelihoods of ``ids[start:]`` from the logits of the positions before them."""
         lib, context = self._loaded()
-        ids, start = request.ids, request.start
-        self._check_scoring(request)
-        lib.llama_memory_clear(lib.llama_get_memory(context), KEEP_DATA)
-        if start > 1:
-            self._decode(token_array(lib, ids[: start - 1]), start - 1)
         vocabulary = lib.llama_vocab_n_tokens(self._vocab)
-        step = min(SCORE_BATCH, self._batch_size)
-        batch = lib.llama_batch_init(step, 0, 1)
-        rated: list[list[float]] = []
-        top_ids: list[int] = []
-        # For each position the token that stands next, then the candidates.
-        wanted = [[number] for number in ids[start:]]
-        for more, further in zip(wanted, request.candidates, strict=False):
-            more.extend(further)
-        try:
-            for first in range(start - 1, len(ids) - 1, step):
-                last = min(first + step, len(ids) - 1)
-                fill(batch, ids[first:last], first)
-                if lib.llama_decode(context, batch):
-                    msg = f"llama_decode failed at position {first}"
-                    raise RunnerFailure(msg)
-                part = wanted[first - start + 1 : last - start + 1]
-                numbers, best = rate(lib, context, vocabulary, part)
-                rated += numbers
-                top_ids += best
-        finally:
-            lib.llama_batch_free(batch)
-        return Scores(
-            log_likelihoods=[numbers[0] for numbers in rated],
-            top_ids=top_ids,
-            candidates=[numbers[1:] for numbers in rated] if request.candidates else None,
-        )
+        check_scoring(request, vocabulary, lib.llama_n_ctx(context))
+        return score(lib, context, vocabulary, self._batch_size, request)
 
     def convert(self, request: ConvertRequest) -> dict[str, str]:
         """Quantise a GGUF file, or make one of a folder in Hugging Face's layout."""
@@ -359,6 +331,9 @@ class LlamaCppRunner:
             chat_template=template.decode("utf-8", "replace") if template else None,
             bos_text=token_text(lib, vocab, lib.llama_vocab_bos(vocab)),
             eos_text=token_text(lib, vocab, lib.llama_vocab_eos(vocab)),
+            weight_bytes_per_token=weight_bytes_per_token(lib, model, self._stored[1])
+            if effective
+            else None,
         )
 
     def _loaded(self) -> tuple[Any, Any]:
@@ -366,42 +341,6 @@ class LlamaCppRunner:
             msg = "no model is loaded"
             raise RunnerFailure(msg, reason="invalid")
         return self._lib, self._context
-
-    def _check_room(self, request: GenerateRequest) -> None:
-        if not request.prompt_ids or request.max_tokens < 1:
-            msg = "a prompt of at least one token and at least one token to make are needed"
-            raise RunnerFailure(msg, reason="invalid")
-        self._check_ids(request.prompt_ids)
-        self._check_ids(request.depth_ids)
-        asked = len(request.depth_ids) + len(request.prompt_ids) + request.max_tokens
-        room = self._lib.llama_n_ctx(self._context)
-        if asked > room:
-            msg = f"{asked} tokens are asked for and the context holds {room}"
-            raise RunnerFailure(msg, reason="invalid")
-
-    def _check_scoring(self, request: ScoreRequest) -> None:
-        ids, start = request.ids, request.start
-        room = self._lib.llama_n_ctx(self._context)
-        if not 1 <= start < len(ids) or len(ids) > room:
-            msg = (
-                f"can't score positions {start} to {len(ids)} in a context of "
-                f"{room} tokens; the first position is 1"
-            )
-            raise RunnerFailure(msg, reason="invalid")
-        if request.candidates and len(request.candidates) != len(ids) - start:
-            msg = (
-                f"candidates for {len(request.candidates)} positions are given, and "
-                f"{len(ids) - start} are to be scored"
-            )
-            raise RunnerFailure(msg, reason="invalid")
-        self._check_ids([*ids, *(number for more in request.candidates for number in more)])
-
-    def _check_ids(self, ids: Sequence[int]) -> None:
-        size = self._lib.llama_vocab_n_tokens(self._vocab)
-        bad = [number for number in ids if not 0 <= number < size]
-        if bad:
-            msg = f"token id {bad[0]} is outside of the vocabulary of {size}"
-            raise RunnerFailure(msg, reason="invalid")
 
     def _decode(self, tokens: Any, count: int) -> None:  # noqa: ANN401
         lib, step = self._lib, self._batch_size

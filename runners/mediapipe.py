@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,6 +30,7 @@ from edgebench.runners.litert_bundle import read_bundle
 from edgebench.runners.litert_library import PIP, Library
 from edgebench.runners.litert_model import Model
 from edgebench.runners.litert_settings import OPTIONS, QUANTIZATIONS, choose
+from edgebench.runners.litert_weight_bytes import weight_bytes_per_token
 from edgebench.runners.mediapipe_task import TASKS, MediaPipeTask, wheel_version
 from edgebench.runners.scratch import scratch_folder
 
@@ -70,6 +72,7 @@ class MediaPipeRunner:
         self._model: Model | None = None
         self._task = MediaPipeTask()
         self._warm: tuple[LoadRequest, str] | None = None
+        self._weight_bytes: tuple[str, int | None] | None = None
         self._cleanup = contextlib.ExitStack()
 
     def describe(self) -> Description:
@@ -100,14 +103,17 @@ class MediaPipeRunner:
     def prepare(self, request: LoadRequest) -> list[str]:
         """Have the file of prepared weights made, where the cache is to be warm; not measured.
 
+        What decoding a token reads is counted here, too.
+
         Returns:
-            Its path.
+            The path of that file, if there is one.
 
         Raises:
             RunnerFailure: the bundle can't be loaded.
         """
         bundle = read_bundle(request.model_path)
         chosen = choose(request, bundle)
+        self._weight_bytes = request.model_path, weight_bytes_per_token(bundle)
         if chosen.cache != "warm":
             return []
         self.close()
@@ -140,7 +146,9 @@ class MediaPipeRunner:
             folder = self._folder() if chosen.cache == "cold" else None
         try:
             self._model = Model(library, bundle, chosen, folder)
-            return self._model.facts()
+            if self._weight_bytes is None or self._weight_bytes[0] != request.model_path:
+                self._weight_bytes = request.model_path, weight_bytes_per_token(bundle)
+            return replace(self._model.facts(), weight_bytes_per_token=self._weight_bytes[1])
         except BaseException:
             self.close()
             raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from edgebench.runners.base import LoadedModel
 from edgebench.runners.mlc_folder import read_json
 from edgebench.runners.mlc_settings import EDGEBENCH, MLC_LLM
+from edgebench.runners.mlc_weight_bytes import weight_bytes_per_token
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +55,7 @@ def known_facts(folder: Folder, metadata: Metadata, chosen: Chosen) -> LoadedMod
         chat_template=template,
         bos_text=start,
         eos_text=end,
+        weight_bytes_per_token=weight_bytes_per_token(folder, metadata),
     )
 
 

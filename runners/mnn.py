@@ -42,6 +42,7 @@ from edgebench.runners.mnn_settings import (
     to_mnn,
     usable_caches,
 )
+from edgebench.runners.mnn_weight_bytes import weight_bytes_per_token
 from edgebench.runners.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class MnnRunner:
         self._timed: set[int] = set()
         self._tokenizes: dict[int, bool] = {}
         self._threads_before = 0
+        self._weight_bytes: tuple[str, int | None] | None = None
         self._cleanup = contextlib.ExitStack()
 
     def describe(self) -> Description:
@@ -98,6 +100,21 @@ class MnnRunner:
             },
         )
 
+    def prepare(self, request: LoadRequest) -> list[str]:
+        """Count what decoding a token reads, by the graph; that takes some milliseconds.
+
+        Returns:
+            No files.
+
+        Raises:
+            RunnerFailure: the folder is none of MNN's, or not whole.
+        """
+        library = self._import()
+        self._count_weights(
+            request.model_path, check_model(request.model_path, str(library.version()))
+        )
+        return []
+
     def load(self, request: LoadRequest) -> LoadedModel:
         """Check the folder, load it and make sure that MNN uses the back end asked for."""
         library = self._import()
@@ -116,6 +133,8 @@ class MnnRunner:
         self._context_tokens = request.context_tokens
         self._options = options
         self._timers = str(options.get("engine_timers") or "first")
+        if self._weight_bytes is None or self._weight_bytes[0] != request.model_path:
+            self._count_weights(request.model_path, model)
         return self._facts(engine, model, options)
 
     @property
@@ -235,7 +254,11 @@ class MnnRunner:
             chat_template=model.chat_template,
             bos_text=model.start_text,
             eos_text=model.end_text,
+            weight_bytes_per_token=self._weight_bytes[1] if self._weight_bytes else None,
         )
+
+    def _count_weights(self, path: str, model: MnnModel) -> None:
+        self._weight_bytes = path, weight_bytes_per_token(model)
 
     def _engine_figures(
         self, engine: Engine, request: GenerateRequest, made: list[int]

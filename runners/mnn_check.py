@@ -22,8 +22,24 @@ SCHEMA_VERSION = 1
 WAY_OUT = "choose quantization fp32, fp16, int8 or int4 to have its folder made from the model"
 BFLOAT16_BYTES = 2
 TIED = ("weight_offset", "alpha_offset", "alpha_size")  # bytes, in the weight file
+BITS = "quant_bit"  # what follows in lists of the same
 
 Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingPlace:
+    """Where a token's embedding is read.
+
+    Attributes:
+        begin: of the first row in the weight file; 0 in a file of its own.
+        row_bytes: of a row, its scales aside.
+        scale_bytes: of the scales and zeros of all rows.
+    """
+
+    begin: int
+    row_bytes: int
+    scale_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +48,14 @@ class MnnModel:
 
     Attributes:
         config: path of MNN's own configuration file.
+        graph: path of its graph.
+        embedding: where embeddings lie.
         vocabulary_size: None where only the logits tell.
     """
 
     config: str
+    graph: str
+    embedding: EmbeddingPlace | None
     vocabulary_size: int | None
     architecture: str | None
     parameters: int | None
@@ -67,9 +87,11 @@ def check_model(path: str, engine_version: str) -> MnnModel:
     facts = _facts(folder, engine_version)
     vocabulary = _whole(facts.get("vocabulary_size"))
     _check_weights(graph, weights)
-    _check_embeddings(folder, config, weights, vocabulary)
+    embedding = _check_embeddings(folder, config, weights, vocabulary)
     return MnnModel(
         config=str(folder / "config.json"),
+        graph=str(graph),
+        embedding=embedding,
         vocabulary_size=vocabulary,
         architecture=_text(facts.get("architecture")) or _text(config.get("model_type")),
         parameters=_whole(facts.get("parameters")),
@@ -158,8 +180,12 @@ def _check_weights(graph: Path, weights: Path) -> None:
 
 def _check_embeddings(
     folder: Path, config: Mapping[str, object], weights: Path, vocabulary: int | None
-) -> None:
-    """Embeddings stand in a file of their own, or are the output's weights read a second time."""
+) -> EmbeddingPlace | None:
+    """Embeddings stand in a file of their own, or are the output's weights read a second time.
+
+    Returns:
+        Where; None where the folder does not tell how they are kept.
+    """
     tied = config.get("tie_embeddings")
     if not tied:
         path = _file(folder, config, "embedding_file", "embeddings_bf16.bin")
@@ -171,18 +197,21 @@ def _check_embeddings(
             _check_size(path, vocabulary * row)
         if path.stat().st_size % row:
             _refuse(f"{path} is cut off: it ends within a row of {row} bytes")
-        return
-    if is_object(tied):
-        place = [tied.get(key) for key in TIED]
-    else:
-        place = list(tied)[: len(TIED)] if isinstance(tied, list) else []
-    numbers = [number for number in map(_whole, place) if number is not None]
+        return EmbeddingPlace(0, row)
+    place = [tied.get(key) for key in (*TIED, BITS)] if is_object(tied) else tied
+    place = place if isinstance(place, list) else []
+    numbers = [number for number in map(_whole, place[: len(TIED)]) if number is not None]
     if len(numbers) != len(TIED):
         _refuse(f"the tie_embeddings of {folder.name} can't be read: {tied}")
     start, alpha, size = numbers
     # Without an offset they are quantised in a file of their own.
     path = weights if start else _file(folder, config, "embedding_file", "embeddings_bf16.bin")
     _check_size(path, alpha + size)
+    width = _whole(config.get("hidden_size"))
+    bits = _whole(place[len(TIED)]) if len(place) > len(TIED) else None
+    if width is None or bits is None:
+        return None
+    return EmbeddingPlace(start, width * bits // 8, size)
 
 
 def _check_size(path: Path, needed: int) -> None:

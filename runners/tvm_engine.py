@@ -38,6 +38,9 @@ SEQUENCE = 0
 
 NO_LOGIT = float("inf")
 
+BAD = "its weights are damaged, or it was compiled wrongly"
+"""What to think where it computes what is no number."""
+
 CACHES = ("create_flashinfer_paged_kv_cache", "create_tir_paged_kv_cache")
 """Functions that make the cache, in the order in which MLC looks for them."""
 
@@ -227,13 +230,11 @@ class Model:
             raise RunnerFailure(msg)
         return rows
 
-    def check_logit(self, highest: float) -> None:
+    @staticmethod
+    def _check_logit(highest: float) -> None:
         """Raises `RunnerFailure` where the highest of a row is no number."""
         if not -NO_LOGIT < highest < NO_LOGIT:  # nor is a NaN
-            msg = (
-                f"the library computed {highest:g} as the highest logit: its weights are damaged, "
-                "or it was compiled wrongly"
-            )
+            msg = f"the library computed {highest:g} as the highest logit: {BAD}"
             raise RunnerFailure(msg)
 
     def close(self) -> None:
@@ -288,7 +289,7 @@ class Model:
     def _likeliest(self, row: NDArray[np.float32]) -> int:
         """The first of the highest logits."""
         token = int(row.argmax())  # of a NaN, if there is one
-        self.check_logit(row[token])
+        self._check_logit(row[token])
         return token
 
 

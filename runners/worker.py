@@ -7,6 +7,7 @@ what was standard output becomes the log, so a framework may print what it likes
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 import threading
@@ -30,6 +31,7 @@ from edgebench.runners.base import (
     Tokenizer,
     to_wire,
 )
+from edgebench.runners.checked_scores import not_finite
 from edgebench.runners.registry import runner_class
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ RUNNER_FAILURE = -32000
 """JSON-RPC error codes; the last one is ours, its data names the reason."""
 
 TOKENIZING = "give access to its tokenizer"
+TOKENIZING_PLAIN = "take the texts of special tokens for text as any other"
 SCORING = "score given tokens"
 CONVERTING = "make artifacts from a source model"
 TASKS = "run whole tasks"
@@ -135,7 +138,11 @@ class Worker:
         tokenize = getattr(self._runner, "tokenize", None)
         if tokenize is None:
             raise _lacks(TOKENIZING)
-        return {"ids": tokenize(params["text"])}
+        if params.get("special", True):
+            return {"ids": tokenize(params["text"])}
+        if "special" not in inspect.signature(tokenize).parameters:
+            raise _lacks(TOKENIZING_PLAIN)
+        return {"ids": tokenize(params["text"], special=False)}
 
     def _detokenize(self, params: dict[str, Any]) -> object:
         if not isinstance(self._runner, Tokenizer):
@@ -145,7 +152,11 @@ class Worker:
     def _score(self, params: dict[str, Any]) -> object:
         if not isinstance(self._runner, Scorer):
             raise _lacks(SCORING)
-        return to_wire(self._runner.score(ScoreRequest(**params)))
+        request = ScoreRequest(**params)
+        scores = self._runner.score(request)
+        if problem := not_finite(scores, request):
+            raise RunnerFailure(problem)
+        return to_wire(scores)
 
     def _convert(self, params: dict[str, Any]) -> object:
         if not isinstance(self._runner, Converter):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from edgebench.harness import wire
@@ -60,6 +62,9 @@ def test_rounding_above_0_is_0() -> None:
         ({"candidates": [[-1.0], [-1.0]]}, "2 rated candidates of 3 asked for"),
         ({"candidates": [[-1.0], [-1.0, -1.0]]}, "3 rated candidates of 3 asked for, or at other"),
         ({"candidates": [[-1.0, 0.5], [-1.0]]}, "a log-likelihood above 0: 0.5"),
+        # JSON has no infinity, and numbers that are too large for any other.
+        (json.loads('{"log_likelihoods": [-1.0, -1e999]}'), "token 7 at position 2 is -inf"),
+        (json.loads('{"candidates": [[-1.0, -1e999], [-1.0]]}'), "token 2 at position 1 is -inf"),
     ],
 )
 def test_scores_that_can_not_be_true_are_refused(change: dict[str, object], words: str) -> None:

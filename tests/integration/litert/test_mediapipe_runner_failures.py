@@ -37,7 +37,7 @@ from edgebench.runners.litert_bundle import read_bundle
 from edgebench.runners.litert_convert import Recipe
 from edgebench.runners.litert_engine import Engine
 from edgebench.runners.litert_library import Library, tidy
-from edgebench.runners.litert_score import FAR, MOST_OFF, NEAR, apart
+from edgebench.runners.litert_score import CHECKED, FAR, MOST_OFF, NEAR, Cut, apart
 from edgebench.runners.mediapipe import MediaPipeRunner
 from edgebench.runners.registry import runner_classes
 
@@ -490,9 +490,48 @@ def test_scores_of_a_text_that_cant_be_cut_twice_are_refused(
 ) -> None:
     """Rated twice in the same way, they would be equal however wrong they are."""
     scoring = runner.model._scoring
-    monkeypatch.setattr(scoring, "_cut", lambda *_: (1, [], ""))
+    monkeypatch.setattr(scoring, "_cut", lambda *_: Cut(1, [], "", 0))
     with pytest.raises(RunnerFailure, match="can't be cut at two places"):
         scoring.score(IDS, 1)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_the_position_of_what_is_no_number_is_named(
+    tiny: Any, tmp_path: Path, open_model: Callable[..., Any], *, checked: bool
+) -> None:
+    """One row of the embedding is damaged: it is the token behind that token which can't be rated,
+    also where the text that scoring is checked with has that token."""
+    ids = ids_of(TEXT * 2)
+    others = set(ids_of(CHECKED)[: FAR + 8])
+    place = next(
+        at
+        for at, token in enumerate(ids)
+        if at > 1 and token not in ids[:at] and (token in others) == checked
+    )
+    row = tiny.model.model.embed_tokens.weight[ids[place]].detach().numpy().tobytes()
+    data = tiny.artifact.read_bytes()
+    assert data.count(row) == 1
+    damaged = tmp_path / "damaged.litertlm"
+    damaged.write_bytes(data.replace(row, bytes([0, 0, 0xC0, 0x7F]) * (len(row) // 4)))
+    says = rf"token {ids[place + 1]}, at position {place + 1} of {len(ids)} .* with nan"
+    with open_model(damaged) as each, pytest.raises(RunnerRefusedError, match=says) as told:
+        each.score(ids, 3)
+    assert told.value.reason == "framework"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "says"),
+    [(1, None, "the first of them, is a part of a character"), (0, -1, "ends within a character")],
+)
+def test_what_no_text_can_say_is_refused_with_the_reason(
+    runner: MediaPipeRunner, first: int, last: int | None, says: str
+) -> None:
+    """A piece of a text that is cut within a character: its bytes alone are no text."""
+    ids = ids_of("😀 It was the best of times 😀")[first:last]
+    with pytest.raises(RunnerFailure, match=says) as told:
+        runner.model._scoring.score(ids, 6)
+    assert told.value.reason == "unsupported"
+    assert "take another text" in str(told.value)
 
 
 def test_a_stream_that_cant_be_read_ends_with_the_error(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from mlc_damage import CONFIG, INDEX, SHARD, change, change_shard, refused
+from tiny_models import log_likelihoods
 
 from edgebench.harness.errors import RunnerRefusedError
 from edgebench.runners.base import (
@@ -54,9 +55,38 @@ def test_logits_that_are_no_numbers_are_a_failure(
     (artifact / INDEX).write_text(json.dumps(index), encoding="utf-8")
     (artifact / SHARD).write_bytes(np.full(size // 4, np.nan, dtype=np.float32).tobytes())
     with open_model(artifact) as each:
-        for call in (lambda: each.generate(PROMPT, 4), lambda: each.score(PROMPT)):
-            with pytest.raises(RunnerRefusedError, match="as the highest logit"):
-                call()
+        with pytest.raises(RunnerRefusedError, match="nan as the highest logit"):
+            each.generate(PROMPT, 4)
+        with pytest.raises(RunnerRefusedError, match=r"as nan, for position 7 of 30 .*damaged"):
+            each.score(PROMPT, 7)
+
+
+def test_the_position_of_what_is_no_number_is_named(
+    artifact: Path, tiny: Any, open_model: Callable[..., Any]
+) -> None:
+    """One row of the embedding is damaged: the token behind that token can't be rated.
+
+    TVM's attention multiplies the values of later tokens of the same pass with zero, so those
+    before it may be hit as well; in a pass without that token they are rated as before.
+    """
+    index = json.loads((artifact / INDEX).read_text("utf-8"))
+    (shard,) = index["records"]
+    (place,) = (each for each in shard["records"] if each["name"] == "model.embed_tokens.weight")
+    del shard["md5sum"]
+    (artifact / INDEX).write_text(json.dumps(index), encoding="utf-8")
+    data = np.fromfile(artifact / SHARD, np.float32)
+    width = place["shape"][1]
+    first = place["byteOffset"] // 4 + PROMPT[20] * width
+    data[first : first + width] = np.nan
+    data.tofile(artifact / SHARD)
+    with open_model(artifact) as each:
+        with pytest.raises(RunnerRefusedError, match=r"as nan, for position 21 of 30") as told:
+            each.score(PROMPT, 21)
+        assert told.value.reason == "framework"
+        with pytest.raises(RunnerRefusedError, match=r"for position (9|1\d|2[01]) of 30"):
+            each.score(PROMPT, 9)
+        found = each.score(PROMPT[:21], 9).log_likelihoods
+    assert found == pytest.approx(log_likelihoods(tiny.model, PROMPT[:21])[8:], abs=1e-4)
 
 
 @pytest.mark.parametrize("device", ["cuda", "metal"])

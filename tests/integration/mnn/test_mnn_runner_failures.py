@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tiny_models import log_likelihoods
 
 from edgebench.harness.errors import RunnerRefusedError, RunnerUnavailableError
 from edgebench.runners.base import GenerateRequest, RunnerFailure, ScoreRequest
@@ -188,9 +189,31 @@ def test_logits_that_are_no_numbers_are_a_failure(
         each.generate(PROMPT, 4)
     with (
         open_model(artifact) as each,
-        pytest.raises(RunnerRefusedError, match="as the highest logit"),
+        pytest.raises(RunnerRefusedError, match=rf"for position 7 of {len(PROMPT)} .*are bad"),
     ):
-        each.score(PROMPT)
+        each.score(PROMPT, 7)
+
+
+def test_the_position_of_what_is_no_number_is_named(
+    artifact: Path, tiny: Any, open_model: Callable[..., Any]
+) -> None:
+    """One row of the embedding is damaged: it is the token behind that token which can't be rated.
+
+    Whatever stands before it is rated as before.
+    """
+    row = 3 * 64  # three parts of bfloat16
+    data = np.fromfile(artifact / "embeddings_bf16.bin", np.uint16)
+    data[PROMPT[-4] * row : (PROMPT[-4] + 1) * row] = 0x7FC0  # NaN
+    data.tofile(artifact / "embeddings_bf16.bin")
+    count = len(PROMPT)
+    with open_model(artifact) as each:
+        found = each.score(PROMPT[:-3], 2).log_likelihoods
+        with pytest.raises(
+            RunnerRefusedError, match=rf"for position {count - 3} of {count} "
+        ) as told:
+            each.score(PROMPT, 2)
+        assert told.value.reason == "framework"
+    assert found == pytest.approx(log_likelihoods(tiny.model, PROMPT[:-3])[1:], abs=1e-4)
 
 
 def test_another_vocabulary_than_the_models_is_a_failure(
