@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from edgebench.harness.results.model import Measured, Parting, PromptSameness
+from edgebench.models.ratings import kl_divergences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from edgebench.models.ratings import Ratings
     from edgebench.models.reference import Position
     from edgebench.runners.base import Scalar, Scores
 
@@ -49,9 +51,6 @@ class Limits:
 # A fault is far beyond: see docs/decisions/0009-reference.md.
 FULL: Final = Limits(near_tie=0.1, kl_divergence=1e-4, difference=0.3)
 BFLOAT: Final = Limits(near_tie=0.3, kl_divergence=3e-3, difference=1.5)
-
-_LEAST: Final = 1e-9
-"""A share of the probability below which float32 can't tell it from none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class Figures:
     reasons: Mapping[str, str]
 
 
-def figures(rated: Sequence[Position], scores: Scores | None, reason: str) -> Figures:
+def figures(rated: Ratings, scores: Scores | None, reason: str) -> Figures:
     """Compare a prompt's positions.
 
     Args:
@@ -100,7 +99,7 @@ def figures(rated: Sequence[Position], scores: Scores | None, reason: str) -> Fi
         scores: the variant's ratings of the same positions, with the reference's candidates.
         reason: why there are none.
     """
-    if scores is None or not rated:
+    if scores is None or not len(rated):
         why = reason or "the prompt has one token, which nothing stands before"
         return Figures(None, None, None, dict.fromkeys(("top1", "divergence", "difference"), why))
     reasons = {}
@@ -108,38 +107,13 @@ def figures(rated: Sequence[Position], scores: Scores | None, reason: str) -> Fi
     if scores.top_ids is None:
         reasons["top1"] = "the framework does not tell its likeliest token"
     else:
-        pairs = zip(rated, scores.top_ids, strict=True)
-        top1 = np.array([position.top_id == number for position, number in pairs])
+        top1 = rated.top_ids == np.array(scores.top_ids)
     if scores.candidates is None:
         reasons["divergence"] = "the framework does not rate tokens that don't stand there"
     else:
-        rows = zip(rated, scores.candidates, strict=True)
-        divergence = np.array([kl_divergence(position, row) for position, row in rows])
-    own = np.array([position.log_likelihood for position in rated])
-    return Figures(top1, divergence, np.abs(own - np.array(scores.log_likelihoods)), reasons)
-
-
-def kl_divergence(position: Position, rated: Sequence[float]) -> float:
-    """KL(reference || variant) in nat over the candidates and, as one, all other tokens.
-
-    Putting tokens together can only take from a divergence, so the real one is at least as large.
-
-    Args:
-        position: of the reference.
-        rated: the variant's log-likelihoods of its candidates.
-    """
-    ours, theirs = np.array(position.candidate_log_likelihoods), np.array(rated)
-    shares = np.exp(ours)
-    total = float(shares @ (ours - theirs))
-    rest = 1 - float(shares.sum())
-    if rest > _LEAST:
-        total += rest * float(np.log(rest / max(_LEAST, 1 - float(np.exp(theirs).sum()))))
-    return max(0.0, total)
-
-
-def covered(rated: Sequence[Position]) -> list[float]:
-    """The share of the probability that each position's candidates hold."""
-    return [float(np.exp(position.candidate_log_likelihoods).sum()) for position in rated]
+        divergence = kl_divergences(rated, scores.candidates)
+    difference = np.abs(rated.log_likelihoods - np.array(scores.log_likelihoods))
+    return Figures(top1, divergence, difference, reasons)
 
 
 def metrics_of(parts: Sequence[Figures]) -> dict[str, Measured]:

@@ -12,6 +12,8 @@ from edgebench.harness.prompts import Prompt, TextTokenizer, make_prompt
 from edgebench.models.canonical import open_model
 from edgebench.models.errors import ModelFormatError, UnsupportedModelError
 from edgebench.models.fields import read_json
+from edgebench.models.gguf_header import read_header
+from edgebench.models.gguf_tokenizer import read_tokenizer as read_gguf_tokenizer
 from edgebench.models.hf_tokenizer import read_tokenizer
 from edgebench.runners.base import LoadedModel
 
@@ -29,6 +31,8 @@ TIMEOUT_S = 120.0
 
 MLC_CONFIG = "mlc-chat-config.json"
 
+GGUF_TOKENS = "tokenizer.ggml.tokens"
+
 
 @dataclass(frozen=True, slots=True)
 class Tokenized:
@@ -39,11 +43,11 @@ class Tokenized:
 
 
 def make_prompts(scenario: Scenario, model: LoadedModel, tokenizer: TextTokenizer) -> Tokenized:
-    """The prompts of all workloads without a task; one that can't be made is its own failure."""
+    """The prompts of all workloads that make tokens; one that can't be made is its own failure."""
     prompts: list[Prompt] = []
     failures: dict[str, Failure] = {}
     for workload in scenario.workloads:
-        if workload.task is not None:
+        if workload.task is not None or workload.quality is not None:
             continue
         try:
             prompts.append(make_prompt(workload, model, tokenizer, seed=scenario.measure.seed))
@@ -117,7 +121,7 @@ def own_tokenizer(path: Path) -> tuple[LoadedModel, OwnTokenizer]:
         ModelError: there is none that is understood.
     """
     try:
-        vocabulary_size, tokenizer = _tokenizer(path)
+        vocabulary_size, tokenizer = text_tokenizer(path)
         tokenizer.encode("")  # it is built at its first use, which may fail
     except ModelFormatError as error:
         raise ModelError(str(error)) from error
@@ -131,25 +135,44 @@ def own_tokenizer(path: Path) -> tuple[LoadedModel, OwnTokenizer]:
     return facts, OwnTokenizer(tokenizer)
 
 
-def _tokenizer(path: Path) -> tuple[int, Tokenizer]:
-    """The size of a model's vocabulary, and its tokenizer."""
+def text_tokenizer(path: Path) -> tuple[int, Tokenizer]:
+    """The size of a model's vocabulary, and its tokenizer.
+
+    Where the model's architecture is not understood, its tokenizer may be all the same.
+
+    Args:
+        path: a GGUF file, a Hugging Face folder, or one of MLC's.
+
+    Raises:
+        ModelFormatError: there is none, it is damaged, or of a kind that is not understood.
+    """
     if (path / MLC_CONFIG).is_file() and not (path / "config.json").exists():
         size = read_json(path / MLC_CONFIG).integer("vocab_size")
         return size, read_tokenizer(path, size, ())
     try:
         canonical = open_model(path)
     except UnsupportedModelError as unsupported:
-        # A framework's own exporter may know the architecture; the tokenizer is as any other.
-        if not (path / "tokenizer.json").is_file():
-            raise
+        # A framework may know the architecture; the tokenizer is as any other.
         try:
-            size = _vocabulary_size(path)
+            size = _tokens_of(path)
         except ModelFormatError:
             raise unsupported from None
+        if path.is_file():
+            return size, read_gguf_tokenizer(read_header(path), size)
         return size, read_tokenizer(path, size, ())
     return canonical.architecture.vocabulary_size, canonical.tokenizer
 
 
-def _vocabulary_size(folder: Path) -> int:
-    config = read_json(folder / "config.json")
+def _tokens_of(path: Path) -> int:
+    """How many tokens a model has, from nothing that says what it computes."""
+    if path.is_file():
+        tokens = read_header(path).metadata.get(GGUF_TOKENS)
+        if not isinstance(tokens, list) or not tokens:
+            msg = f"{path} has no tokenizer"
+            raise ModelFormatError(msg)
+        return len(tokens)
+    if not (path / "tokenizer.json").is_file():
+        msg = f"{path} has no tokenizer.json"
+        raise ModelFormatError(msg)
+    config = read_json(path / "config.json")
     return (config.section("text_config") or config).integer("vocab_size")

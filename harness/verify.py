@@ -17,7 +17,6 @@ from edgebench.harness.sameness import (
     FULL,
     Said,
     compare_prompt,
-    covered,
     figures,
     findings,
     limits_for,
@@ -25,6 +24,7 @@ from edgebench.harness.sameness import (
     what_is_not_exact,
 )
 from edgebench.harness.scenario.expand import ExpandedVariant
+from edgebench.harness.steps import Seldom
 from edgebench.harness.verify_sessions import Asked, Generated, VariantSessions
 from edgebench.models.canonical import open_model
 from edgebench.models.errors import ModelFormatError
@@ -50,9 +50,6 @@ CUTS = 32
 
 MOST_GENERATED_TOKENS = 64
 """Generated for the comparison, even where the workload asks for more."""
-
-STEP_S = 2.0
-"""How often a step of the reference is told."""
 
 FRAMEWORKS = ("engine", "compiler")
 """Options that choose what computes."""
@@ -99,7 +96,7 @@ class Verification:
 
     def __init__(self, folder: Path, observer: Observer, timeout_s: float) -> None:
         self._observer = observer
-        self._told = -STEP_S
+        self._step = Seldom(lambda what: observer.preparing(f"reference: {what}"))
         self._sessions = VariantSessions(folder, timeout_s)
 
     def run(self, prepared: Prepared) -> Verified:
@@ -187,13 +184,6 @@ class Verification:
         reference = Reference(model, self._step)
         return _Rated(tuple(trees), tuple(reference.rate(trees)))
 
-    def _step(self, what: str) -> None:
-        """Tell of the reference's steps, but not of each of many quick ones."""
-        now = time.monotonic()
-        if now - self._told >= STEP_S:
-            self._told = now
-            self._observer.preparing(f"reference: {what}")
-
     def _compare(
         self,
         item: PreparedVariant,
@@ -203,7 +193,7 @@ class Verification:
         rated: _Rated,
     ) -> Sameness:
         self._observer.preparing(f"verify: {item.variant.id} rates the same tokens")
-        candidates = [[each.candidates for each in tree.prompt] for tree in rated.found]
+        candidates = [tree.prompt.candidate_lists() for tree in rated.found]
         answer = self._sessions.score(item, prompts, candidates)
         if isinstance(answer, Failure):
             return _failed(answer)
@@ -338,16 +328,15 @@ def _all_failed(ready: Sequence[PreparedVariant], why: ModelError) -> dict[str, 
 def _reference_record(
     source: StoredFile, model: CanonicalModel, rated: _Rated, duration_s: float
 ) -> ReferenceRecord:
-    positions = [position for tree in rated.found for position in tree.prompt]
-    shares = covered(positions)
+    shares = np.concatenate([tree.prompt.covered for tree in rated.found])
     return ReferenceRecord(
         name=source.name,
         sha256=source.sha256,
         lossy_types=list(model.lossy_types),
         parameters=model.architecture.parameters,
-        prompt_positions=len(positions),
-        candidates=sum(len(position.candidates) for position in positions),
-        covered=float(np.mean(shares)) if shares else None,
+        prompt_positions=len(shares),
+        candidates=sum(len(tree.prompt.ids) for tree in rated.found),
+        covered=float(np.mean(shares)) if len(shares) else None,
         duration_s=duration_s,
         limits={
             f"{prefix}{name}": value

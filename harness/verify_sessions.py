@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from edgebench.harness import wire
-from edgebench.harness.errors import RunnerError, RunnerRefusedError
-from edgebench.harness.failures import failure_of
-from edgebench.harness.results.writer import LOGS_FOLDER
-from edgebench.harness.session import Launch, Session
-from edgebench.runners.base import GenerateRequest, LoadRequest, ScoreRequest, to_wire
+from edgebench.harness.errors import RunnerRefusedError
+from edgebench.harness.variant_session import SCORING, in_session, load, score
+from edgebench.runners.base import GenerateRequest, ScoreRequest, to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from edgebench.harness.prepare import PreparedVariant
     from edgebench.harness.results.model import Failure
+    from edgebench.harness.session import Session
     from edgebench.runners.base import LoadedModel, Scores
-
-T = TypeVar("T")
-
-PATIENCE = 3.0
-"""Rating runs the output layer at every position, which a generation's prompt does not."""
-
-SCORING = "the framework gives no log-likelihoods of given tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +64,7 @@ class VariantSessions:
 
     Args:
         folder: the folder that the logs' folder stands in.
-        timeout_s: for one load or one generation; a rating gets `PATIENCE` times that.
+        timeout_s: for one load or one generation; a rating gets more.
     """
 
     def __init__(self, folder: Path, timeout_s: float) -> None:
@@ -86,7 +77,7 @@ class VariantSessions:
         can_tokenize = can is not None and (can.tokenizer or can.tokenizes)
 
         def work(session: Session) -> Generated:
-            model = self._load(session, item, prompts)
+            model = load(session, item, _context(prompts), self._timeout_s)
             tokens, text_ids = [], []
             for prompt in prompts:
                 ids = None
@@ -102,7 +93,7 @@ class VariantSessions:
                 tokens.append(_told(made.token_ids))
             return Generated(model, tuple(tokens), tuple(text_ids))
 
-        return self._in_session(item, work)
+        return in_session(item, self._folder, "verify", work)
 
     def score(
         self,
@@ -121,7 +112,7 @@ class VariantSessions:
             return SCORING
 
         def work(session: Session) -> list[Scores | None] | str:
-            model = self._load(session, item, prompts)
+            model = load(session, item, _context(prompts), self._timeout_s)
             made: list[Scores | None] = []
             for prompt, wanted in zip(prompts, candidates, strict=True):
                 if not wanted:
@@ -129,40 +120,19 @@ class VariantSessions:
                     continue
                 request = ScoreRequest(list(prompt.ids), 1, [list(ids) for ids in wanted])
                 try:
-                    answer = session.call(
-                        "score", to_wire(request), timeout_s=PATIENCE * self._timeout_s
-                    )
+                    made.append(score(session, request, model, self._timeout_s))
                 except RunnerRefusedError as error:
                     if error.reason == "unsupported":
                         return error.message
                     raise
-                made.append(wire.scores(answer, request, model.vocabulary_size))
             return made
 
-        return self._in_session(item, work)
+        return in_session(item, self._folder, "verify", work)
 
-    def _load(
-        self, session: Session, item: PreparedVariant, prompts: Sequence[Asked]
-    ) -> LoadedModel:
-        assert item.file is not None
-        session.call("probe", timeout_s=self._timeout_s)
-        request = LoadRequest(
-            model_path=str(item.file.path),
-            context_tokens=max(len(each.ids) + each.generate_tokens for each in prompts),
-            options=item.load_options,
-        )
-        answer = session.call("load", to_wire(request), timeout_s=self._timeout_s)
-        return wire.loaded_model(answer)[0]
 
-    def _in_session(self, item: PreparedVariant, work: Callable[[Session], T]) -> T | Failure:
-        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", item.variant.id).strip("-.") or "variant"
-        log = Path(LOGS_FOLDER) / f"verify-{slug[:80]}.log"
-        session = Session(Launch(item.variant.runner, self._folder / log, item.python))
-        try:
-            with session:
-                return work(session)
-        except RunnerError as error:
-            return failure_of(error, log=log, log_tail=session.log_tail())
+def _context(prompts: Sequence[Asked]) -> int:
+    """The longest of them, with what is generated."""
+    return max(len(each.ids) + each.generate_tokens for each in prompts)
 
 
 def _told(ids: Sequence[int | None]) -> tuple[int, ...]:

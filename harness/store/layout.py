@@ -6,6 +6,8 @@ so that two versions can share a cache without spoiling each other's records.
 - ``files/AB/ABCD…/NAME``: the models, by the SHA-256 of their bytes; a model that is a folder by
   that of its list of files (`folders.folder_sha256`);
 - ``records/KEY.json``: what each request gave, by the hash of the request;
+- ``references/ABCD…-VERSION/…``: what the reference said of pieces of texts, by the SHA-256 of the
+  model that it ran, and within that by the hash of each piece's tokens;
 - ``hashes/KEY.json``: SHA-256 of users' own files, which stay where they are;
 - ``tmp/KEY-…/``: what is being made, removed when done;
 - ``partial/KEY-….part``: downloads that can be resumed;
@@ -61,6 +63,11 @@ class Layout:
     def records(self) -> Path:
         """The folder of all records."""
         return self._base / "records"
+
+    @property
+    def references(self) -> Path:
+        """The folder of what the reference said."""
+        return self._base / "references"
 
     @property
     def hashes(self) -> Path:

@@ -1,4 +1,4 @@
-"""Taking models out of the store that nobody has used for a while."""
+"""Taking models and ratings out of the store that nobody has used for a while."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from edgebench.harness.store.folders import remove_tree
 from edgebench.harness.store.local import read_file_hash
 from edgebench.harness.store.progress import silent
 from edgebench.harness.store.records import Record, UnsoundError, read_record
+from edgebench.harness.store.references import lock_key, source_sha256
 from edgebench.harness.store.workspace import COMMIT, abandoned_scratch, locked, locked_if_free
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class Pruned:
     """What was removed, or with `dry_run` would be.
 
     Attributes:
-        files: models, cut-off downloads, what was left of killed processes, useless records.
+        files: models, a model's ratings by the reference, cut-off downloads, what was left of
+            killed processes, useless records.
         bytes: their size in all.
         in_use: what was left alone because another process is making or fetching it.
     """
@@ -72,9 +74,10 @@ def prune(
     """See `ModelStore.prune`."""
     oldest_s = None if older_than_days is None else time.time() - older_than_days * _DAY_S
     pruning = _Pruning(layout, oldest_s, frozenset(keep), dry_run)
-    if layout.records.is_dir() or layout.temporaries.is_dir():
+    if any(each.is_dir() for each in (layout.records, layout.temporaries, layout.references)):
         dropped = _drop_records(pruning)
         _prune_contents(pruning, dropped)
+        _prune_references(pruning)
         _prune_unfinished(pruning)
         _prune_hashes(pruning)
     return Pruned(tuple(pruning.files), pruning.bytes, tuple(sorted(pruning.in_use)))
@@ -119,6 +122,18 @@ def _prune_contents(pruning: _Pruning, dropped: set[Path]) -> None:
             for folder in (path.parent, path.parent.parent):
                 if not any(folder.iterdir()):
                     folder.rmdir()
+
+
+def _prune_references(pruning: _Pruning) -> None:
+    """Remove the ratings of a model that are old, all together."""
+    for folder in _listing(pruning.layout.references):
+        if source_sha256(folder) in pruning.keep or not pruning.is_old(folder):
+            continue
+        with locked_if_free(pruning.layout, lock_key(folder)) as held:
+            if not held:
+                pruning.in_use.add(folder.name)
+            elif folder.exists():  # else another prune was faster
+                pruning.remove(folder)
 
 
 def _prune_unfinished(pruning: _Pruning) -> None:

@@ -31,6 +31,7 @@ from edgebench.harness.store.records import (
     write_record,
 )
 from edgebench.harness.store.records import hash_folder as hash_made_folder
+from edgebench.harness.store.references import KeptReference, ReferenceEntry, list_references
 from edgebench.harness.store.sources import (
     HubSource,
     ModelSource,
@@ -51,7 +52,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-__all__ = ["AS_PUBLISHED", "Entry", "ModelStore", "Progress", "Pruned", "StoredFile"]
+__all__ = [
+    "AS_PUBLISHED",
+    "Entry",
+    "ModelStore",
+    "Progress",
+    "Pruned",
+    "ReferenceEntry",
+    "StoredFile",
+]
 
 AS_PUBLISHED = "as published"
 
@@ -205,6 +214,24 @@ class ModelStore:
         with storage_errors(self.root, "listing it"):
             return list_entries(self._layout)
 
+    def references(self) -> list[ReferenceEntry]:
+        """The reference's ratings in the store, the last used first.
+
+        Raises:
+            StoreError: the store can't be read.
+        """
+        with storage_errors(self.root, "listing it"):
+            return list_references(self._layout)
+
+    def kept_reference(self, sha256: str, version: int) -> KeptReference:
+        """Where the reference's ratings of a source are kept.
+
+        Args:
+            sha256: of the source.
+            version: of what rates.
+        """
+        return KeptReference(self._layout, sha256, version)
+
     def prune(
         self,
         *,
@@ -212,13 +239,13 @@ class ModelStore:
         keep: Collection[str] = (),
         dry_run: bool = False,
     ) -> Pruned:
-        """Remove models, what killed processes left behind, and cut-off downloads.
+        """Remove models, ratings, what killed processes left behind, and cut-off downloads.
 
         What another process is making or fetching at the moment is left alone.
 
         Args:
             older_than_days: remove only what was not used for so long; None removes all.
-            keep: SHA-256 of files to keep in any case.
+            keep: SHA-256 of files to keep in any case, with the ratings of theirs.
             dry_run: only say what would be removed.
 
         Raises:

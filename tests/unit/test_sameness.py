@@ -19,7 +19,6 @@ from edgebench.harness.sameness import (
     compare_prompt,
     figures,
     findings,
-    kl_divergence,
     limits_for,
     metrics_of,
     what_is_not_exact,
@@ -28,7 +27,8 @@ from edgebench.harness.scenario.expand import ExpandedVariant
 from edgebench.harness.verify import high_precision_variants
 from edgebench.models.architecture import Architecture, Rope
 from edgebench.models.canonical import CanonicalModel
-from edgebench.models.reference import Position, RatedTree, Reference, Tree
+from edgebench.models.ratings import Ratings, kl_divergences
+from edgebench.models.reference import RatedTree, Reference, Tree
 from edgebench.runners.base import Scores
 
 if TYPE_CHECKING:
@@ -123,15 +123,12 @@ def plays(variant: CanonicalModel, tokens: int = 12) -> tuple[Said, RatedTree]:
     generated = ids[len(PROMPT) :]
     (ours,) = Reference(model()).rate([Tree(PROMPT, (generated,))])
     (theirs,) = Reference(variant).rate([Tree(PROMPT)])
-    rows = []
-    for asked, told in zip(ours.prompt, theirs.prompt, strict=True):
-        known = dict(zip(told.candidates, told.candidate_log_likelihoods, strict=True))
-        rows.append([known.get(each, -12.0) for each in asked.candidates])
-    scores = Scores(
-        [each.log_likelihood for each in theirs.prompt],
-        [each.top_id for each in theirs.prompt],
-        rows,
-    )
+    told, rows = theirs.prompt, []
+    for place, asked in enumerate(ours.prompt.candidate_lists()):
+        logs = told.candidate_log_likelihoods[told.offsets[place] : told.offsets[place + 1]]
+        known = dict(zip(told.candidates(place), logs.tolist(), strict=True))
+        rows.append([known.get(each, -12.0) for each in asked])
+    scores = Scores(told.log_likelihoods.tolist(), told.top_ids.tolist(), rows)
     return Said(generated, scores), ours
 
 
@@ -162,15 +159,28 @@ def test_a_converters_fault_differs_and_is_told(fault: str) -> None:
         assert findings([wrong], BFLOAT)
 
 
-def position(logs: list[float], stands: float = -1.0) -> Position:
-    return Position(stands, 0, logs[0], 0.1, tuple(range(len(logs))), tuple(logs))
+def positions(*logs: list[float], stands: float = -1.0) -> Ratings:
+    counts = [len(each) for each in logs]
+    return Ratings(
+        np.full(len(logs), stands),
+        np.cumsum([0, *counts]),
+        np.concatenate([np.arange(count) for count in counts]).astype(np.uint32),
+        np.concatenate(logs).astype(np.float32),
+        np.zeros(len(logs), np.uint32),
+    )
+
+
+def kl_divergence(ours: list[float], theirs: list[float]) -> float:
+    (found,) = kl_divergences(positions(ours), [theirs])
+    return float(found)
 
 
 def test_kl_divergence_by_hand() -> None:
     """0.5, 0.25 and a rest of 0.25 against 0.25, 0.25 and 0.5: ln 2 / 2 - ln 2 / 4."""
-    ours = position(np.log([0.5, 0.25]).tolist())
+    ours = np.log([0.5, 0.25]).tolist()
     assert kl_divergence(ours, np.log([0.25, 0.25]).tolist()) == pytest.approx(np.log(2) / 4)
-    assert kl_divergence(ours, np.log([0.5, 0.25]).tolist()) == 0
+    same = kl_divergence(ours, np.log([0.5, 0.25]).tolist())
+    assert same == pytest.approx(0, abs=1e-13)  # rounded to float32
 
 
 def test_kl_divergence_is_never_more_than_the_real_one() -> None:
@@ -180,21 +190,21 @@ def test_kl_divergence_is_never_more_than_the_real_one() -> None:
         ours, theirs = np.sort(chance.dirichlet(np.full(30, 0.3), 2) + 1e-8)[:, ::-1]
         ours, theirs = ours / ours.sum(), chance.permutation(theirs / theirs.sum())
         real = entropy(ours, theirs)
-        every = kl_divergence(position(np.log(ours).tolist()), np.log(theirs).tolist())
+        every = kl_divergence(np.log(ours).tolist(), np.log(theirs).tolist())
         assert every == pytest.approx(real, rel=1e-6)
-        some = kl_divergence(position(np.log(ours[:4]).tolist()), np.log(theirs[:4]).tolist())
+        some = kl_divergence(np.log(ours[:4]).tolist(), np.log(theirs[:4]).tolist())
         assert 0 <= some <= real + 1e-9
 
 
 def test_a_variant_that_is_certain_of_other_tokens_has_a_finite_divergence() -> None:
     """No share of the rest is left by the variant's rounding: the figure stays a number."""
-    found = kl_divergence(position(np.log([0.5, 0.3]).tolist()), [0.0, -80.0])
+    found = kl_divergence(np.log([0.5, 0.3]).tolist(), [0.0, -80.0])
     assert 20 < found < 100
 
 
 def test_what_a_framework_hides_is_null_with_the_reason() -> None:
     """No scores, no likeliest tokens, no candidates: each figure says why it is missing."""
-    rated = [position([-0.5, -1.5], stands=-0.5), position([-0.2, -2.0], stands=-0.2)]
+    rated = replace(positions([-0.5, -1.5], [-0.2, -2.0]), log_likelihoods=np.array([-0.5, -0.2]))
     none = metrics_of([figures(rated, None, "it can't")])
     assert {each.reason for each in none.values()} == {"it can't"}
     assert {each.value for each in none.values()} == {None}
@@ -207,10 +217,11 @@ def test_what_a_framework_hides_is_null_with_the_reason() -> None:
 
 def test_figures_of_several_prompts_count_each_position_once() -> None:
     """One prompt with 1 of 1 alike and one with 0 of 3: a quarter, not a half."""
-    alike, other = position([-0.1, -3.0]), position([-0.1, -3.0])
     parts = [
-        figures([alike], Scores([-1.0], [0], [[-0.1, -3.0]]), ""),
-        figures([other] * 3, Scores([-1.0] * 3, [1] * 3, [[-0.1, -3.0]] * 3), ""),
+        figures(positions([-0.1, -3.0]), Scores([-1.0], [0], [[-0.1, -3.0]]), ""),
+        figures(
+            positions(*[[-0.1, -3.0]] * 3), Scores([-1.0] * 3, [1] * 3, [[-0.1, -3.0]] * 3), ""
+        ),
     ]
     assert metrics_of(parts)["top1_agreement"].value == 0.25
 

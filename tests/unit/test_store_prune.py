@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -17,9 +19,6 @@ from edgebench.harness.store.layout import key_id
 from edgebench.harness.store.sources import PathSource
 from edgebench.harness.store.space import human_bytes
 from edgebench.harness.store.store import ModelStore, StoredFile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DAY_S = 86_400
 
@@ -76,6 +75,59 @@ def test_a_dry_run_tells_and_removes_nothing(store: ModelStore) -> None:
     assert planned == store.prune()
     assert planned.files == (stored.path,)
     assert planned.bytes == 3
+
+
+def rate(store: ModelStore, sha256: str, *contents: bytes, age_days: float = 0) -> Path:
+    """Keep ratings of a source that were last used so many days ago; gives their folder."""
+    kept = store.kept_reference(sha256, 1)
+    kept.keep(
+        {
+            f"{number}.npz": partial(Path.write_bytes, data=content)
+            for number, content in enumerate(contents)
+        }
+    )
+    folder = kept.path("").resolve()
+    used_s = time.time() - age_days * DAY_S
+    os.utime(folder, (used_s, used_s))
+    return folder
+
+
+def test_ratings_go_when_they_are_old_or_all_goes(store: ModelStore) -> None:
+    """Those of one model at once; what is to be kept stays with its ratings."""
+    old, new = rate(store, "a" * 64, b"12", b"3", age_days=40), rate(store, "b" * 64, b"4567")
+    planned = store.prune(older_than_days=30, dry_run=True)
+    assert old.exists()
+    assert planned == store.prune(older_than_days=30)
+    assert planned.files == (old,)
+    assert planned.bytes == 3
+    assert not old.exists()
+    assert store.prune(keep={"b" * 64}).files == ()
+    assert store.prune().files == (new,)
+    assert store.references() == []
+
+
+def test_ratings_that_are_being_kept_stay(store: ModelStore) -> None:
+    """What another process holds the lock of is not pruned, and named."""
+    folder = rate(store, "a" * 64, b"12", age_days=40)
+    key = key_id({"reference": folder.name})
+    with FileLock(store.root / f"v1/locks/{key}.lock"):
+        pruned = store.prune()
+    assert (pruned.files, pruned.in_use) == ((), (folder.name,))
+    assert folder.exists()
+
+
+def test_ratings_whose_writing_fails_are_not_there(store: ModelStore) -> None:
+    """Whole or not at all, and nothing is left of them."""
+
+    def fail(path: Path) -> None:
+        path.write_bytes(b"half")
+        raise OSError(errno.EIO, "the disk")
+
+    kept = store.kept_reference("a" * 64, 1)
+    with pytest.raises(StoreError, match="keeping the reference's ratings"):
+        kept.keep({"one.npz": partial(Path.write_bytes, data=b"whole"), "two.npz": fail})
+    assert [path.name for path in kept.path("").iterdir()] == ["one.npz"]
+    assert list((store.root / "v1/tmp").iterdir()) == []
 
 
 def test_content_that_another_record_needs_stays(store: ModelStore) -> None:
@@ -212,6 +264,39 @@ def test_list_as_json_holds_everything(store: ModelStore) -> None:
     assert model["sha256"] == stored.sha256
     assert model["request"] == {"of": "a.gguf"}
     assert model["made_by"] == "quantizer 1"
+
+
+def test_list_tells_of_ratings(store: ModelStore) -> None:
+    """How many, of which model, their size, also in the total; and as JSON."""
+    stored = add(store, "a.gguf", b"1" * 1024)
+    rate(store, stored.sha256, b"2" * 512, b"3" * 512)
+    rate(store, "f" * 64, b"4" * 1024, age_days=1)
+    status, output = run("list")
+    assert status == 0
+    assert output.splitlines()[-3:] == [
+        "1.0 KiB: what the reference says of 2 pieces of text, by a.gguf",
+        (
+            "1.0 KiB: what the reference says of 1 piece of text, by a model that is not here "
+            "(ffffffffffff)"
+        ),
+        f"3.0 KiB in {store.root}",
+    ]
+    first, second = json.loads(run("list", "--json")[1])["references"]
+    assert (first["source_sha256"], first["source_name"]) == (stored.sha256, "a.gguf")
+    assert (first["windows"], first["bytes"]) == (2, 1024)
+    assert second["source_name"] is None
+    assert (store.root / "v1/references" / ("f" * 64 + "-1")).samefile(second["path"])
+
+
+def test_a_store_of_ratings_only_is_not_empty(store: ModelStore) -> None:
+    """It can be listed, and pruned."""
+    folder = rate(store, "f" * 64, b"4")
+    assert run("list")[1].splitlines()[-1] == f"1 B in {store.root}"
+    status, output = run("prune", "--all", "--yes")
+    assert status == 0
+    assert output.splitlines()[0] == f"  v1/references/{folder.name}"
+    assert f"Removed 1 file, 1 B, from {store.root}." in output
+    assert not folder.exists()
 
 
 def test_an_empty_store_is_said_to_be_empty(store: ModelStore) -> None:

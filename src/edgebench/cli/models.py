@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from edgebench.harness.store.store import Entry, ModelStore, Pruned
+    from edgebench.harness.store.store import Entry, ModelStore, Pruned, ReferenceEntry
 
 _DEFAULT_DAYS = 30.0
 
@@ -28,14 +28,19 @@ def models() -> None:
 @models.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def list_models(*, as_json: bool) -> None:
-    """List the models in the store, the last used first."""
+    """List the models in the store, the last used first, and ratings by the reference."""
     store = _store()
-    entries = store.entries()
+    entries, references = store.entries(), store.references()
+    names = {entry.sha256: entry.name for entry in entries}
     if as_json:
-        document = {"root": str(store.root), "models": [_as_json(entry) for entry in entries]}
+        document = {
+            "root": str(store.root),
+            "models": [_as_json(entry) for entry in entries],
+            "references": [_rated_as_json(each, names) for each in references],
+        }
         click.echo(json.dumps(document, indent=2))
         return
-    if not entries:
+    if not entries and not references:
         click.echo(f"The model store at {store.root} is empty.")
         return
     from rich.console import Console  # noqa: PLC0415
@@ -44,10 +49,16 @@ def list_models(*, as_json: bool) -> None:
     from edgebench.harness.store.space import human_bytes  # noqa: PLC0415
 
     console = Console(highlight=False)
-    console.print(_table(entries))
+    if entries:
+        console.print(_table(entries))
+    for each in references:
+        of = names.get(each.source_sha256, f"a model that is not here ({each.source_sha256[:12]})")
+        windows = f"{each.windows} {'piece' if each.windows == 1 else 'pieces'} of text"
+        said = f"{human_bytes(each.bytes)}: what the reference says of {windows}, by {of}"
+        console.print(escape(said), soft_wrap=True)
     # Models of equal content share one file.
     sizes = {entry.path: entry.bytes for entry in entries}
-    total = human_bytes(sum(sizes.values()))
+    total = human_bytes(sum(sizes.values()) + sum(each.bytes for each in references))
     console.print(f"{total} in {escape(str(store.root))}", soft_wrap=True)
 
 
@@ -67,8 +78,9 @@ def prune_models(
 ) -> None:
     """Remove models from the store; they are fetched or made again when they are needed.
 
-    Cut-off downloads as old, and whatever killed processes left behind, go too. What another
-    edgebench is fetching or making at the moment stays.
+    What the reference said of texts goes as models do. Cut-off downloads as old, and whatever
+    killed processes left behind, go too. What another edgebench is fetching or making at the
+    moment stays.
     """
     if everything and older_than_days is not None:
         msg = "--all and --older-than exclude each other"
@@ -147,6 +159,17 @@ def _as_json(entry: Entry) -> dict[str, object]:
         "made_by": entry.made_by,
         "note": entry.note,
         "created_at": entry.created_at,
+        "last_used_at": entry.last_used_at.isoformat(timespec="seconds"),
+    }
+
+
+def _rated_as_json(entry: ReferenceEntry, names: dict[str, str]) -> dict[str, object]:
+    return {
+        "source_sha256": entry.source_sha256,
+        "source_name": names.get(entry.source_sha256),
+        "path": str(entry.path),
+        "windows": entry.windows,
+        "bytes": entry.bytes,
         "last_used_at": entry.last_used_at.isoformat(timespec="seconds"),
     }
 

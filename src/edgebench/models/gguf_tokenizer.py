@@ -163,6 +163,7 @@ def _tokenizer(
         chat_template=template if isinstance(template, str) else None,
         start_text="" if start_token is None else vocabulary.texts[start_token],
         end_text="" if end_token is None else vocabulary.texts[end_token],
+        start_token_id=start_token,
     )
 
 

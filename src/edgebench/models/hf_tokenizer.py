@@ -48,14 +48,16 @@ def read_tokenizer(path: Path, vocabulary_size: int, config_end_ids: tuple[int, 
     end_ids = [*token_ids(generation, "eos_token_id"), *config_end_ids]
     if end_text in ids:
         end_ids.append(ids[end_text])
+    start_id = _start_id(file, tokenizer, config, ids.get(start_text))
     return Tokenizer(
         # As text again, and not as it stands, so that a byte order mark or the like can't matter.
         json=json.dumps(tokenizer.values, ensure_ascii=False),
-        start_id=_start_id(file, tokenizer, config, ids.get(start_text)),
+        start_id=start_id,
         end_ids=tuple(dict.fromkeys(end_ids)),
         chat_template=_chat_template(path, config),
         start_text=start_text,
         end_text=end_text,
+        start_token_id=ids.get(start_text) if start_id is None else start_id,
     )
 
 

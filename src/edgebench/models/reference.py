@@ -7,31 +7,38 @@ pass over the layers serves many texts, with one matrix in memory at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgebench.models.errors import ModelFormatError
+from edgebench.models.ratings import Ratings, compact
 from edgebench.models.reference_head import Likeliest, likeliest
-from edgebench.models.reference_layers import (
-    Span,
-    attention,
-    feed_forward,
-    rms_norm,
-    rotation,
-)
+from edgebench.models.reference_layers import attention, feed_forward, rms_norm, rotation
+from edgebench.models.reference_plan import Rows, Wanted, passes, tokens_a_pass
+from edgebench.models.reference_samples import Samples, chances, draw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from edgebench.models.canonical import CanonicalModel
-    from edgebench.models.weights import Floats
+    from edgebench.models.weights import Floats, Tensor
 
 COVERED = 0.999
 """The share of the probability that a position's candidates hold together."""
 
 MOST_CANDIDATES = 2048
 """No more candidates than that, even where they cover less: a flat distribution has no end."""
+
+MOST_WINDOW_CANDIDATES = 160
+"""The same for windows, of which there are many more positions: see `WINDOW_DRAWS`."""
+
+WINDOW_DRAWS = 80
+"""How many other tokens are drawn at a position of a window whose candidates cover less than
+`COVERED`; with them it takes at most 2,000 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,19 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A piece of a text, whose end is rated.
+
+    Attributes:
+        ids: token ids.
+        start: the first position that is rated, at least 1.
+    """
+
+    ids: tuple[int, ...]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
     """What the reference says of a token, given all tokens before it.
 
@@ -56,17 +76,12 @@ class Position:
         top_id: the likeliest token, the smallest id where several are.
         top_log_likelihood: its log-likelihood.
         lead: by how much the logit of the likeliest is above that of the second.
-        candidates: the likeliest tokens, likeliest first: the fewest that cover `COVERED` of the
-            probability, at most `MOST_CANDIDATES`. Empty in a branch.
-        candidate_log_likelihoods: theirs.
     """
 
     log_likelihood: float
     top_id: int
     top_log_likelihood: float
     lead: float
-    candidates: tuple[int, ...] = ()
-    candidate_log_likelihoods: tuple[float, ...] = ()
 
     @property
     def behind(self) -> float:
@@ -74,16 +89,17 @@ class Position:
         return self.top_log_likelihood - self.log_likelihood
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RatedTree:
     """A rated `Tree`.
 
     Attributes:
-        prompt: an entry for each token but the first, which nothing stands before.
+        prompt: of each token but the first, which nothing stands before; the candidates are the
+            fewest that cover `COVERED` of the probability, at most `MOST_CANDIDATES`.
         branches: for each branch an entry for each of its tokens.
     """
 
-    prompt: tuple[Position, ...]
+    prompt: Ratings
     branches: tuple[tuple[Position, ...], ...]
 
 
@@ -91,7 +107,7 @@ class Reference:
     """Rates texts by a canonical model.
 
     Args:
-        model: its weights are read anew by each call of `rate`.
+        model: its weights are read anew in each pass over them.
         progress: told of each step in a few words, such as ``layer 3 of 30``.
     """
 
@@ -108,29 +124,57 @@ class Reference:
             ModelFormatError: the weights can't be read, or give numbers that are none.
             ValueError: a token id is outside of the vocabulary, or a prompt is empty.
         """
-        plan = _Plan(trees)
-        self._check(plan.ids)
-        hidden = self._layers(plan)
-        output = self._model.weights[
-            "model.embed_tokens.weight"
-            if self._model.architecture.tied_embeddings
-            else "lm_head.weight"
-        ]
+        rows, in_prompts, in_branches = _planned(trees)
+        for tree in trees:
+            for ids in (tree.prompt, *tree.branches):
+                self._check(ids)
+        hidden = self._layers(rows)
+        prompts = self._output(hidden, in_prompts, MOST_CANDIDATES)
+        branches = _positions(self._output(hidden, in_branches, 2))
+        rated, first = [], 0
+        for tree in trees:
+            last = first + len(tree.prompt) - 1
+            found = tuple(tuple(next(branches) for _ in branch) for branch in tree.branches)
+            rated.append(RatedTree(_ratings(prompts, slice(first, last)), found))
+            first = last
+        return rated
 
-        def step(done: int, rows: int) -> None:
-            self._progress(f"output layer, token {done} of {rows}")
+    def rate_windows(self, windows: Sequence[Window]) -> Iterator[list[Ratings]]:
+        """Rate the ends of windows, as many as memory allows in each pass over the weights.
 
-        found = [
-            likeliest(
-                output,
-                hidden[[each.row for each in wanted]],
-                np.array([each.named for each in wanted], dtype=np.int64),
-                keep,
-                step,
-            )
-            for wanted, keep in ((plan.in_prompts, MOST_CANDIDATES), (plan.in_branches, 2))
-        ]
-        return plan.gather(*found)
+        Returns:
+            For each pass, when it is done, and in it for each window, the ratings of
+            ``ids[start:]``; the candidates are the fewest that cover `COVERED` of the
+            probability, at most `MOST_WINDOW_CANDIDATES`; where those cover less there are
+            `WINDOW_DRAWS` samples of the others, which depend on nothing but weights and ids.
+
+        Raises:
+            ModelFormatError: the weights can't be read, or give numbers that are none.
+            ValueError: a token id is outside of the vocabulary, or a window rates nothing.
+        """
+        for window in windows:
+            self._check(window.ids)
+            if not 1 <= window.start < len(window.ids):
+                msg = f"of {len(window.ids)} tokens none can be rated from position {window.start}"
+                raise ValueError(msg)
+        return self._in_passes(windows)
+
+    def _in_passes(self, windows: Sequence[Window]) -> Iterator[list[Ratings]]:
+        most = tokens_a_pass(self._model.architecture, MOST_WINDOW_CANDIDATES + WINDOW_DRAWS)
+        for part in passes([len(window.ids) for window in windows], most):
+            rows, wanted, bounds = Rows(), list[Wanted](), [0]
+            for window in windows[part]:
+                # Nothing is asked of what would follow the last token.
+                row = rows.add(window.ids[:-1]) + window.start - 1
+                wanted += [
+                    Wanted(row + at, each) for at, each in enumerate(window.ids[window.start :])
+                ]
+                bounds.append(len(wanted))
+            hidden = self._layers(rows)
+            found = self._output(hidden, wanted, MOST_WINDOW_CANDIDATES)
+            chance = [chances(window.ids)[window.start :] for window in windows[part]]
+            samples = self._draw(hidden, wanted, found, np.concatenate(chance))
+            yield [_ratings(found, slice(first, last), samples) for first, last in pairwise(bounds)]
 
     def _check(self, ids: Sequence[int]) -> None:
         size = self._model.architecture.vocabulary_size
@@ -139,106 +183,111 @@ class Reference:
                 msg = f"token id {number} is outside of the vocabulary of {size}"
                 raise ValueError(msg)
 
-    def _layers(self, plan: _Plan) -> Floats:
+    def _layers(self, rows: Rows) -> Floats:
         """The last layer's output, normalised: (tokens, hidden)."""
         architecture, weights = self._model.architecture, self._model.weights
         epsilon = architecture.norm_epsilon
-        values = self._embed(plan.ids)
-        turn = rotation(architecture.rope, plan.positions)
+        values = self._embed(rows.ids)
+        turn = rotation(architecture.rope, rows.positions)
         for layer in range(architecture.layers):
             self._progress(f"layer {layer + 1} of {architecture.layers}")
             prefix = f"model.layers.{layer}."
             scale = weights[f"{prefix}input_layernorm.weight"].read()
             normal = rms_norm(values, scale, epsilon)
-            values += attention(architecture, weights, prefix, normal, turn, plan.spans)
+            values += attention(architecture, weights, prefix, normal, turn, rows.spans)
+            del normal
             scale = weights[f"{prefix}post_attention_layernorm.weight"].read()
             values += feed_forward(weights, prefix, rms_norm(values, scale, epsilon))
+        self._require_finite(values)
+        return rms_norm(values, weights["model.norm.weight"].read(), epsilon)
+
+    def _embed(self, ids: Sequence[int]) -> Floats:
+        tensor = self._model.weights["model.embed_tokens.weight"]
+        known, places = np.unique(np.array(ids, dtype=np.int64), return_inverse=True)
+        values = np.stack([tensor.read(number, number + 1)[0] for number in known.tolist()])
+        embedded: Floats = values[places]
+        return embedded
+
+    def _output(self, hidden: Floats, wanted: Sequence[Wanted], keep: int) -> Likeliest:
+        """The output layer, at the wanted rows of `_layers`' output."""
+        found = likeliest(
+            self._output_weight,
+            hidden[[each.row for each in wanted]],
+            np.array([each.named for each in wanted], dtype=np.int64),
+            keep,
+            lambda done, size: self._progress(f"output layer, token {done} of {size}"),
+        )
+        self._require_finite(found.named)
+        return found
+
+    def _draw(
+        self,
+        hidden: Floats,
+        wanted: Sequence[Wanted],
+        found: Likeliest,
+        chance: NDArray[np.float64],
+    ) -> Samples:
+        """Samples of what `_output` did not find, at the same rows."""
+        return draw(
+            self._output_weight,
+            hidden[[each.row for each in wanted]],
+            found,
+            chance,
+            draws=WINDOW_DRAWS,
+            covered=COVERED,
+            progress=lambda done, size: self._progress(
+                f"output layer anew, token {done} of {size}"
+            ),
+        )
+
+    @property
+    def _output_weight(self) -> Tensor:
+        tied = self._model.architecture.tied_embeddings
+        return self._model.weights["model.embed_tokens.weight" if tied else "lm_head.weight"]
+
+    def _require_finite(self, values: NDArray[np.floating]) -> None:
         if not np.isfinite(values).all():
             msg = (
                 f"the weights of {self._model.path} give values that are no finite numbers; "
                 "the file is damaged, or was made by a tool that went wrong"
             )
             raise ModelFormatError(msg)
-        return rms_norm(values, weights["model.norm.weight"].read(), epsilon)
-
-    def _embed(self, ids: Sequence[int]) -> Floats:
-        tensor = self._model.weights["model.embed_tokens.weight"]
-        rows = {number: tensor.read(number, number + 1)[0] for number in sorted(set(ids))}
-        return np.stack([rows[number] for number in ids])
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A row of the pass whose output rates the token `named`."""
-
-    row: int
-    named: int
-
-
-class _Plan:
-    """All tokens of all trees, one below the other."""
-
-    def __init__(self, trees: Sequence[Tree]) -> None:
-        self.ids: list[int] = []
-        self.positions: list[int] = []
-        self.spans: list[Span] = []
-        self.in_prompts: list[_Wanted] = []
-        self.in_branches: list[_Wanted] = []
-        self._trees = trees
-        for tree in trees:
-            self._add(tree)
-
-    def _add(self, tree: Tree) -> None:
-        if not tree.prompt:
+def _planned(trees: Sequence[Tree]) -> tuple[Rows, list[Wanted], list[Wanted]]:
+    """All tokens of all trees, and what is wanted of prompts and of branches."""
+    rows = Rows()
+    in_prompts: list[Wanted] = []
+    in_branches: list[Wanted] = []
+    for tree in trees:
+        count = len(tree.prompt)
+        if not count:
             msg = "a prompt needs at least one token"
             raise ValueError(msg)
-        start = len(self.ids)
-        count = len(tree.prompt)
-        self._span(tree.prompt, 0, (0, 0))
-        self.in_prompts += [
-            _Wanted(start + before, named) for before, named in enumerate(tree.prompt[1:])
+        start = rows.add(tree.prompt)
+        in_prompts += [
+            Wanted(start + before, named) for before, named in enumerate(tree.prompt[1:])
         ]
         for branch in tree.branches:
             if not branch:
                 continue
-            first = len(self.ids)
             # Nothing is asked of what would follow the last token.
-            self._span(branch[:-1], count, (start, start + count))
-            rows = (start + count - 1, *range(first, first + len(branch) - 1))
-            self.in_branches += [_Wanted(*each) for each in zip(rows, branch, strict=True)]
-
-    def _span(self, ids: Sequence[int], position: int, before: tuple[int, int]) -> None:
-        first = len(self.ids)
-        self.ids += ids
-        self.positions += range(position, position + len(ids))
-        if ids:
-            self.spans.append(Span(first, len(self.ids), before))
-
-    def gather(self, prompts: Likeliest, branches: Likeliest) -> list[RatedTree]:
-        """What was found, in the trees' own order."""
-        of_prompts, of_branches = iter(range(len(prompts.ids))), iter(range(len(branches.ids)))
-        return [
-            RatedTree(
-                tuple(_position(prompts, next(of_prompts), COVERED) for _ in tree.prompt[1:]),
-                tuple(
-                    tuple(_position(branches, next(of_branches), 0.0) for _ in branch)
-                    for branch in tree.branches
-                ),
-            )
-            for tree in self._trees
-        ]
+            first = rows.add(branch[:-1], count, (start, start + count))
+            places = (start + count - 1, *range(first, first + len(branch) - 1))
+            in_branches += [Wanted(*each) for each in zip(places, branch, strict=True)]
+    return rows, in_prompts, in_branches
 
 
-def _position(found: Likeliest, row: int, covered: float) -> Position:
-    ids, logs = found.ids[row], found.log_likelihoods[row]
-    count = 0
-    if covered:
-        count = 1 + int(np.searchsorted(np.cumsum(np.exp(logs)), covered))
-    return Position(
-        log_likelihood=float(found.named[row]),
-        top_id=int(ids[0]),
-        top_log_likelihood=float(logs[0]),
-        lead=float(logs[0] - logs[1]) if len(logs) > 1 else 0.0,
-        candidates=tuple(ids[:count].tolist()),
-        candidate_log_likelihoods=tuple(logs[:count].tolist()),
-    )
+def _ratings(found: Likeliest, rows: slice, samples: Samples | None = None) -> Ratings:
+    drawn = (samples.ids[rows], samples.log_likelihoods[rows]) if samples is not None else None
+    return compact(found.ids[rows], found.log_likelihoods[rows], found.named[rows], COVERED, drawn)
+
+
+def _positions(found: Likeliest) -> Iterator[Position]:
+    for ids, logs, named in zip(found.ids, found.log_likelihoods, found.named, strict=True):
+        yield Position(
+            log_likelihood=float(named),
+            top_id=int(ids[0]),
+            top_log_likelihood=float(logs[0]),
+            lead=float(logs[0] - logs[1]) if len(logs) > 1 else 0.0,
+        )

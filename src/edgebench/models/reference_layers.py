@@ -156,7 +156,12 @@ def _attend(queries: Floats, keys: Floats, held: Floats, span: Span, seen: Float
 def feed_forward(weights: Weights, prefix: str, values: Floats) -> Floats:
     """The gated MLP of one layer: down(silu(gate) * up); (tokens, hidden) in and out."""
     gate = linear(weights, f"{prefix}mlp.gate_proj", values)
-    # With tanh, a very negative gate overflows nowhere.
-    gate *= 0.5 * (1 + np.tanh(gate * np.float32(0.5)))
+    # The sigmoid; with tanh, a very negative gate overflows nowhere.
+    share = gate * np.float32(0.5)
+    np.tanh(share, out=share)
+    share += 1
+    share *= 0.5
+    gate *= share
+    del share
     gate *= linear(weights, f"{prefix}mlp.up_proj", values)
     return linear(weights, f"{prefix}mlp.down_proj", gate)

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from edgebench.models.errors import ModelFormatError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A text's tokens, and where in the text they are.
+
+    Attributes:
+        ids: the tokens, no start token before them.
+        ends: for each the byte of the text's UTF-8 where it ends, which is where the next one
+            begins. A character of several tokens counts, with all its bytes, at the last of them;
+            what the tokenizer leaves out counts at a token beside it. They never decrease, and
+            the last one is the text's size.
+    """
+
+    ids: tuple[int, ...]
+    ends: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -23,6 +42,8 @@ class Tokenizer:
         end_ids: tokens that end a text.
         chat_template: the model's Jinja template, or None.
         start_text, end_text: the texts that a template may ask for, or "".
+        start_token_id: the token that begins texts, whether prompts get one or not; None where
+            the model has none.
     """
 
     json: str
@@ -31,9 +52,21 @@ class Tokenizer:
     chat_template: str | None = None
     start_text: str = ""
     end_text: str = ""
+    start_token_id: int | None = None
 
     @cached_property
     def _engine(self) -> Any:  # noqa: ANN401 - a package that may be absent
+        return self._made(self.json)
+
+    @cached_property
+    def _text_engine(self) -> Any:  # noqa: ANN401 - as above
+        # Another one: its state is different, and a post-processor may trim blanks off the places.
+        plain = {"post_processor": None, "truncation": None, "padding": None}
+        engine = self._made(json.dumps(json.loads(self.json) | plain, ensure_ascii=False))
+        engine.encode_special_tokens = True
+        return engine
+
+    def _made(self, content: str) -> Any:  # noqa: ANN401 - as above
         try:
             from tokenizers import Tokenizer as Engine  # noqa: PLC0415
         except ImportError as error:
@@ -43,7 +76,7 @@ class Tokenizer:
             )
             raise ModelFormatError(msg) from error
         try:
-            return Engine.from_str(self.json)
+            return Engine.from_str(content)
         except Exception as error:  # the package raises nothing narrower
             msg = (
                 f"the package tokenizers can't make the model's tokenizer ({error}); the model is "
@@ -55,6 +88,23 @@ class Tokenizer:
         """Ids of `text`, special tokens parsed, after the start token if one is due."""
         ids: list[int] = self._engine.encode(text, add_special_tokens=False).ids
         return ids if self.start_id is None else [self.start_id, *ids]
+
+    def encode_text(self, text: str) -> Encoded:
+        """The tokens of a text in which the texts of special tokens are text like any other.
+
+        Tokens that are not special, but were added by users, are found as in `encode`. No start
+        token is put before it.
+        """
+        made = self._text_engine.encode(text, add_special_tokens=False)
+        if not made.ids:
+            return Encoded((), ())
+        # In characters. Where tokens end is of no use: a mark that a normaliser has joined with the
+        # letter before it lies beyond, and of a character each of its tokens says that it has all.
+        begin = np.maximum.accumulate(np.array(made.offsets, dtype=np.int64)[:, 0])
+        points = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
+        sizes = 1 + sum((points >= least).astype(np.int64) for least in (0x80, 0x800, 0x10000))
+        bounds = np.concatenate(([0], np.cumsum(sizes)))
+        return Encoded(tuple(made.ids), (*bounds[begin[1:]].tolist(), int(bounds[-1])))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of `ids`, special tokens written out, a due start token in front left out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,38 @@ def native(lib: Any, path: Path, texts: list[str]) -> tuple[list[list[int]], set
     ends = {token for token in range(count) if lib.llama_vocab_is_eog(vocab, token)}
     lib.llama_model_free(model)
     return ids, ends
+
+
+def native_text(
+    lib: Any, path: Path, texts: list[str], before: int = 0
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """llama.cpp's ids of each text, special tokens not parsed, and where each token ends.
+
+    Args:
+        before: bytes that its pieces have before the text's own.
+    """
+    parameters = lib.llama_model_default_params()
+    parameters.vocab_only = True
+    model = lib.llama_model_load_from_file(str(path).encode(), parameters)
+    assert model
+    vocab = lib.llama_model_get_vocab(model)
+    found = []
+    for text in texts:
+        data = text.encode()
+        room = len(data) + 16
+        buffer = (lib.llama_token * room)()
+        count = lib.llama_tokenize(vocab, data, len(data), buffer, room, False, False)
+        place, ends = -before, []
+        piece = ctypes.create_string_buffer(512)
+        for token in buffer[:count]:
+            place += lib.llama_token_to_piece(vocab, token, piece, 512, 0, True)
+            whole = place
+            while 0 < whole < len(data) and data[whole] & 0xC0 == 0x80:
+                whole -= 1  # within a character, which is the next token's
+            ends.append(whole)
+        found.append((tuple(buffer[:count]), tuple(ends)))
+    lib.llama_model_free(model)
+    return found
 
 
 def rebuilt(path: Path) -> Tokenizer:
@@ -135,6 +168,10 @@ def test_byte_level_ids_are_llama_cpps(
     assert [tokenizer.encode(text) for text in texts] == ids
     assert set(tokenizer.end_ids) == ends
     assert [tokenizer.decode(numbers) for numbers in ids] == texts
+    made = [tokenizer.encode_text(text) for text in texts]
+    expected = native_text(llama_cpp, path, texts)
+    assert [(each.ids, each.ends) for each in made] == expected
+    assert len(made[-1].ids) > len(ids[-1]), "special tokens are text"
 
 
 def test_merges_are_passed_over_where_the_way_says_so(
@@ -209,6 +246,15 @@ def test_sentencepiece_ids_are_its_own_and_llama_cpps(
     assert ids[: len(TEXTS)] == [[1, *piece.encode(text)] for text in TEXTS]
     written = [text for text in TEXTS if "▁" not in text]  # which stands for a blank
     assert [tokenizer.decode(tokenizer.encode(text)) for text in written] == written
+    filled = [text for text in [*TEXTS, *special] if text]
+    made = [tokenizer.encode_text(text) for text in filled]
+    expected = native_text(llama_cpp, path, filled, before=int(prefix))
+    assert [each.ids for each in made] == [ids for ids, _ in expected]
+    # "▁" is a blank to it, which has fewer bytes.
+    for text, each, (_, ends) in zip(filled, made, expected, strict=True):
+        assert each.ends[-1] == len(text.encode())
+        if "▁" not in text:
+            assert each.ends == ends
 
 
 def test_user_defined_tokens_are_found_first(

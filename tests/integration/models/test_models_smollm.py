@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from edgebench.models.canonical import open_model
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.transformers, pytest.mark.llama_cpp]
 
@@ -104,6 +103,34 @@ def test_ids_are_those_of_llama_cpp(smollm: Path, llama_cpp: Any) -> None:
 
     assert tokenizer.encode(text) == list(buffer[:count])
     assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_texts_are_llama_cpps_tokens_and_cover_every_byte(smollm: Path, llama_cpp: Any) -> None:
+    """The built-in texts, as they are and with special tokens' texts in them; nothing is parsed."""
+    parameters = llama_cpp.llama_model_default_params()
+    parameters.vocab_only = True
+    model = llama_cpp.llama_model_load_from_file(str(smollm).encode(), parameters)
+    vocab = llama_cpp.llama_model_get_vocab(model)
+    tokenizer = open_model(smollm).tokenizer
+    built_in = [
+        path.read_text(encoding="utf-8")
+        for path in sorted(Path(str(resources.files("edgebench.harness") / "texts")).glob("*.txt"))
+    ]
+    assert built_in
+    odd = "a <|endoftext|> b <unk>\n<|im_start|>user e\u0301a\u0308 नि 🙂👩‍👩‍👧 \U00020000 "
+    for text in (*built_in, odd, "word " * 20_000, "a" * 20_000):
+        data = text.encode()
+        room = len(data)
+        buffer = (llama_cpp.llama_token * room)()
+        count = llama_cpp.llama_tokenize(vocab, data, len(data), buffer, room, False, False)
+        made = tokenizer.encode_text(text)
+        assert made.ids == tuple(buffer[:count])
+        assert made.ends[-1] == len(data)
+        places = np.array((0, *made.ends))
+        assert (np.diff(places) >= 0).all()
+        assert all(place == len(data) or data[place] & 0xC0 != 0x80 for place in made.ends)
+    llama_cpp.llama_model_free(model)
+    assert (tokenizer.start_id, tokenizer.start_token_id) == (None, 1)
 
 
 def test_reading_all_weights_takes_little_memory(smollm: Path) -> None:

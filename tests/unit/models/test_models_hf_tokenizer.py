@@ -83,6 +83,23 @@ def test_a_start_token_is_due_where_one_is_asked_for(
     assert tokenizer.decode(tokenizer.encode("ab")) == "ab"
 
 
+@pytest.mark.parametrize(
+    ("processor", "config", "token"),
+    [
+        (None, {}, None),
+        (START, {}, 0),
+        (None, {"bos_token": "<s>"}, 0),
+        (START, {"add_bos_token": False, "bos_token": "<s>"}, 0),
+        (None, {"bos_token": "<unheard>"}, None),
+    ],
+)
+def test_a_start_token_is_known_where_none_is_due(
+    processor: Any, config: Any, token: int | None, tmp_path: Path
+) -> None:
+    """The file's own, whether prompts get it or not."""
+    assert read(write(tmp_path, processor=processor, config=config)).start_token_id == token
+
+
 def test_end_tokens_come_from_every_file_once(tmp_path: Path) -> None:
     """generation_config.json's are first, then config.json's, then the tokenizer's own."""
     write(tmp_path, config={"eos_token": "</s>"}, generation={"eos_token_id": [3, 2]})
