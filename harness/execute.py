@@ -16,12 +16,14 @@ from edgebench.harness.metrics import statistics
 from edgebench.harness.observer import Outlook, Silent, Standing
 from edgebench.harness.prepare import Preparation, Prepared, PreparedVariant
 from edgebench.harness.prompts import TaskText
+from edgebench.harness.quality.tokens import text_workloads
 from edgebench.harness.records import (
     Settings,
     first_record,
     prepared_record,
     utc_now,
     with_loads,
+    with_quality,
 )
 from edgebench.harness.results.model import (
     Accounting,
@@ -44,10 +46,15 @@ if TYPE_CHECKING:
 
     from edgebench.harness.observer import Observer
     from edgebench.harness.prompts import Prompt
+    from edgebench.harness.quality.tokens import TextWorkload
     from edgebench.harness.results.model import Cell, Failure, TrialKind
     from edgebench.harness.results.run import Run
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
+
+
+QUALITY_SHARE = 0.5
+"""Of the time budget, where speed is to be measured in it as well."""
 
 
 def new_run_folder(out: Path, name: str) -> Path:
@@ -88,8 +95,8 @@ class _Execution:
         self._clock = Clock()
         self._trials: list[Trial] = []
         self._tally = Tally(
-            [workload.name for workload in scenario.workloads if workload.task is None],
-            [workload.name for workload in scenario.workloads if workload.task is not None],
+            [each.name for each in scenario.workloads if not (each.task or each.quality)],
+            [each.name for each in scenario.workloads if each.task],
         )
         self._lasted: dict[str, float] = {}
         self._begun = self._now()
@@ -108,8 +115,9 @@ class _Execution:
         try:
             if ours:
                 self._writer.save(record)
+            texts = text_workloads(self._scenario, self._settings.base)
             proofs = self._proofs(variants)
-            everything = self._prepare([*variants, *proofs])
+            everything = self._prepare([*variants, *proofs], texts)
             prepared = replace(everything, variants=everything.variants[: len(variants)])
             record = prepared_record(record, prepared, everything.variants[len(variants) :])
             if self._resumed is not None:
@@ -118,6 +126,9 @@ class _Execution:
             if self._scenario.verify and record.reference is None:
                 record = self._verify(record, everything)
             self._writer.save(record)
+            self._measuring_since = self._now()
+            self._record_failures(prepared)
+            record = self._score(record, prepared)
             self._measure(record, prepared)
             return self._close(record, "finished")
         except BaseException:
@@ -129,7 +140,9 @@ class _Execution:
 
     # Preparing ---------------------------------------------------------------------------------
 
-    def _prepare(self, variants: Sequence[ExpandedVariant]) -> Prepared:
+    def _prepare(
+        self, variants: Sequence[ExpandedVariant], texts: Sequence[TextWorkload]
+    ) -> Prepared:
         source = parse_source(self._scenario.model.source, base=self._settings.base)
         preparation = Preparation(
             self._settings.store or ModelStore(),
@@ -137,7 +150,7 @@ class _Execution:
             self._observer,
             self._settings.pythons,
         )
-        prepared = preparation.run(self._scenario, variants, source)
+        prepared = preparation.run(self._scenario, variants, source, texts)
         self._prepare_s = self._now() - self._begun
         return prepared
 
@@ -201,12 +214,38 @@ class _Execution:
         self._prepare_s = self._now() - self._begun
         return record
 
+    # Rating texts ------------------------------------------------------------------------------
+
+    def _score(self, record: RunRecord, prepared: Prepared) -> RunRecord:
+        """Rate the texts, before any speed is measured, in a part of the time budget."""
+        if not prepared.quality:
+            return record
+        from edgebench.harness.quality.run import score_texts  # noqa: PLC0415 - rare
+
+        begun = self._now()
+        others = len(prepared.prompts) + len(prepared.tasks)
+        found = score_texts(
+            prepared,
+            self._trials,
+            store=self._settings.store or ModelStore(),
+            folder=self._settings.folder,
+            observer=self._observer,
+            timeout_s=record.protocol.timeout_s,
+            budget_s=record.protocol.time_budget_s * (QUALITY_SHARE if others else 1),
+            now=self._now,
+            keep=self._keep,
+        )
+        self._clock.quality_s = self._now() - begun
+        if any(each.windows < each.windows_planned for each in found.values()):
+            self._stopped_by_budget = True
+        record = with_quality(record, found)
+        self._writer.save(record)
+        return record
+
     # Measuring ---------------------------------------------------------------------------------
 
     def _measure(self, record: RunRecord, prepared: Prepared) -> None:
         protocol = record.protocol
-        self._measuring_since = self._now()
-        self._record_failures(prepared)
         ready = [item for item in prepared.variants if item.failure is None]
         cells = sum(len(_workloads(prepared, item)) for item in ready)
         if not cells:
@@ -300,13 +339,18 @@ class _Execution:
         """What failed before it could be started is a row as well."""
         for item in prepared.variants:
             if item.failure is not None:
-                if len(prepared.tasks) < len(self._scenario.workloads):
+                workloads = self._scenario.workloads
+                for each in (each for each in workloads if each.quality):
+                    self._keep(_failed(item.variant.id, each.name, item.failure, "quality"))
+                if any(not (each.task or each.quality) for each in workloads):
                     self._keep(_failed(item.variant.id, None, item.failure, "load"))
                 if prepared.tasks:
                     self._keep(_failed(item.variant.id, None, item.failure, "task_load"))
                 continue
             for workload, failure in prepared.workload_failures.items():
                 self._keep(_failed(item.variant.id, workload, failure, "generate"))
+            for workload, failure in prepared.quality_failures.items():
+                self._keep(_failed(item.variant.id, workload, failure, "quality"))
             for task in prepared.tasks:
                 if task.task in item.task_failures:
                     failure = item.task_failures[task.task]
@@ -356,6 +400,7 @@ class _Execution:
             + clock.warmup_s
             + clock.measured_s
             + clock.cooldown_s
+            + clock.quality_s
         )
         return Accounting(
             wall_s=wall, prepare_s=self._prepare_s, **asdict(clock), overhead_s=wall - known
@@ -375,6 +420,11 @@ def _identity(record: RunRecord, trials: Sequence[Trial]) -> list[object]:
         *((v.id, v.engine_version, v.artifact and v.artifact.sha256) for v in loaded),
         *((name, d.get("engine"), d.get("engine_version")) for name, d in record.runners.items()),
         *((w.name, w.prompt_sha256) for w in record.workloads),
+        *(
+            (w.name, w.quality.text_sha256, w.quality.ids_sha256)
+            for w in record.workloads
+            if w.quality
+        ),
     ]
 
 

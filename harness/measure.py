@@ -45,6 +45,7 @@ class Clock:
     warmup_s: float = 0.0
     measured_s: float = 0.0
     cooldown_s: float = 0.0
+    quality_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,7 @@ class _Process:
                 timeline=timeline(window, loaded.started_ns),
                 effective_options=dict(loaded.effective_options),
                 parameters=loaded.parameters,
+                weight_bytes_per_token=loaded.weight_bytes_per_token,
                 engine=loaded.engine,
                 engine_version=loaded.engine_version,
             )

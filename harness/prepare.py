@@ -10,6 +10,13 @@ from edgebench.harness.artifacts import conversion
 from edgebench.harness.errors import ModelError, RunnerError, RunnerRefusedError, StoreError
 from edgebench.harness.failures import failure_of
 from edgebench.harness.prompts import task_texts
+from edgebench.harness.quality.tokens import (
+    Tasks,
+    all_failed,
+    make_tasks,
+    own_tokens,
+    remote_tokens,
+)
 from edgebench.harness.results.model import Artifact, Failure
 from edgebench.harness.session import Launch, Session
 from edgebench.harness.tokenization import (
@@ -28,6 +35,8 @@ if TYPE_CHECKING:
 
     from edgebench.harness.observer import Observer
     from edgebench.harness.prompts import Prompt, TaskText
+    from edgebench.harness.quality.plan import QualityTask
+    from edgebench.harness.quality.tokens import TextWorkload
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
     from edgebench.harness.scenario.values import OptionScalar
@@ -89,6 +98,8 @@ class Prepared:
     Attributes:
         source: the model that every artifact is made from; None where it was not even fetched.
         tasks: the workloads that are tasks.
+        quality: those that rate a text.
+        quality_failures: why one of those can't be scored by any variant, by its name.
     """
 
     variants: tuple[PreparedVariant, ...]
@@ -96,10 +107,12 @@ class Prepared:
     workload_failures: Mapping[str, Failure]
     source: StoredFile | None = None
     tasks: tuple[TaskText, ...] = ()
+    quality: tuple[QualityTask, ...] = ()
+    quality_failures: Mapping[str, Failure] = field(default_factory=dict)
 
     @property
     def context_tokens(self) -> int:
-        """The longest of the workloads; every variant is loaded with it."""
+        """The longest of those that make tokens; every variant is loaded with it for them."""
         return max((prompt.context_tokens for prompt in self.prompts), default=0)
 
 
@@ -124,9 +137,19 @@ class Preparation:
         self._tasks: dict[tuple[str, str | None, str], TaskDescription | Failure] = {}
 
     def run(
-        self, scenario: Scenario, variants: Sequence[ExpandedVariant], source: ModelSource
+        self,
+        scenario: Scenario,
+        variants: Sequence[ExpandedVariant],
+        source: ModelSource,
+        texts: Sequence[TextWorkload] = (),
     ) -> Prepared:
         """Fetch, convert, tokenize.
+
+        Args:
+            scenario: what is run.
+            variants: what is to be prepared of it, or beside it.
+            source: the model.
+            texts: the scenario's quality workloads, with their texts.
 
         Raises:
             ModelError: the source can't be had, so that nothing can be run.
@@ -145,8 +168,18 @@ class Preparation:
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
         prepared = [self._artifact(item, file) for item in prepared]
-        made = Tokenized((), {}) if nothing_else else self._prompts(scenario, prepared, file)
-        return Prepared(tuple(prepared), made.prompts, made.failures, file, tasks)
+        prompts = len(tasks) + len(texts) < len(scenario.workloads)
+        made = self._prompts(scenario, prepared, file) if prompts else Tokenized((), {})
+        rated = self._texts(texts, prepared, file)
+        return Prepared(
+            tuple(prepared),
+            made.prompts,
+            made.failures,
+            file,
+            tasks,
+            rated.tasks,
+            rated.failures,
+        )
 
     def _describe(self, variant: ExpandedVariant) -> PreparedVariant:
         python = variant.python or self._pythons.get(variant.runner)
@@ -277,19 +310,43 @@ class Preparation:
                 return made
         return Tokenized((), {})
 
+    def _texts(
+        self, texts: Sequence[TextWorkload], prepared: list[PreparedVariant], source: StoredFile
+    ) -> Tasks:
+        """Tokenize what is rated: by the model's own files, or a framework that can.
+
+        The own tokenizer also tells which bytes of a text its tokens stand for.
+        """
+        if not texts or all(item.failure for item in prepared):
+            return Tasks((), {})
+        self._observer.preparing("tokenizing the texts to rate")
+        try:
+            return make_tasks(texts, own_tokens(source.path))
+        except ModelError as error:
+            nothing = error
+        for position in _with_tokenizer(prepared)[0]:
+            runner = prepared[position].variant.runner
+
+            def rated(session: Session, model: LoadedModel, runner: str = runner) -> Tasks:
+                return make_tasks(texts, remote_tokens(session, model, runner))
+
+            if made := self._with_vocabulary(prepared, position, rated):
+                return made
+        return all_failed(texts, nothing)
+
     def _with_vocabulary(
         self,
         prepared: list[PreparedVariant],
         position: int,
-        work: Callable[[Session, LoadedModel], Tokenized],
-    ) -> Tokenized | None:
+        work: Callable[[Session, LoadedModel], T],
+    ) -> T | None:
         """Do `work` with a variant's vocabulary; None where it has failed by now."""
         item = prepared[position]
         if item.failure or item.file is None:
             return None
         request = LoadRequest(str(item.file.path), 1, vocab_only=True)
 
-        def load(session: Session) -> Tokenized:
+        def load(session: Session) -> T:
             answer = session.call("load", to_wire(request), timeout_s=TIMEOUT_S)
             return work(session, wire.loaded_model(answer)[0])
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from edgebench.harness.prepare import Prepared, PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.results.model import Trial
+    from edgebench.harness.results.quality import QualityRecord
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Measure, Scenario
     from edgebench.harness.store.store import ModelStore
@@ -87,6 +88,7 @@ def first_record(
                 name=workload.name,
                 description=workload.description or "",
                 task=workload.task,
+                text=workload.quality.text if workload.quality else None,
                 prompt_text=workload.prompt if workload.task else None,
                 generate_tokens=workload.generate_tokens,
                 depth=workload.depth,
@@ -107,6 +109,7 @@ def prepared_record(
         proofs: further variants, which are verified and not measured.
     """
     prompts = {prompt.workload: prompt for prompt in prepared.prompts}
+    texts = {task.workload: task.record for task in prepared.quality}
     runners: dict[str, dict[str, object]] = {}
     for item in prepared.variants:
         if item.description is not None:
@@ -128,23 +131,50 @@ def prepared_record(
                 for item in proofs
             ],
             "workloads": [
-                _with_prompt(workload, prompts.get(workload.name)) for workload in record.workloads
+                _with_prompt(workload, prompts.get(workload.name)).model_copy(
+                    update={"quality": texts.get(workload.name)}
+                )
+                for workload in record.workloads
             ],
         }
     )
 
 
+def with_quality(record: RunRecord, found: Mapping[str, QualityRecord]) -> RunRecord:
+    """The same with what was scored, by the workload's name."""
+    return record.model_copy(
+        update={
+            "workloads": [
+                each.model_copy(update={"quality": found.get(each.name, each.quality)})
+                for each in record.workloads
+            ]
+        }
+    )
+
+
 def with_loads(variant: VariantRecord, trials: Sequence[Trial]) -> VariantRecord:
-    """What the framework said at the last load: the options it uses, the weights it counts."""
+    """What the framework said at the last load: the options it uses, the weights it counts.
+
+    Of a variant that was only loaded to rate texts, it is what was said then.
+    """
     variant = _with_task_loads(variant, trials)
-    for trial in reversed(trials):
-        if trial.variant == variant.id and trial.kind == "load" and trial.status == "ok":
-            artifact = variant.artifact
-            if artifact is not None:
-                artifact = artifact.model_copy(update={"parameters": trial.parameters})
-            used = {"effective_options": trial.effective_options, "artifact": artifact}
-            return with_engine(variant.model_copy(update=used), trial)
+    for kind in ("load", "quality"):
+        for trial in reversed(trials):
+            if trial.variant == variant.id and trial.kind == kind and trial.status == "ok":
+                return _with_load(variant, trial)
     return variant
+
+
+def _with_load(variant: VariantRecord, trial: Trial) -> VariantRecord:
+    artifact = variant.artifact
+    if artifact is not None:
+        counted = {
+            "parameters": trial.parameters,
+            "weight_bytes_per_token": trial.weight_bytes_per_token,
+        }
+        artifact = artifact.model_copy(update=counted)
+    used = {"effective_options": trial.effective_options, "artifact": artifact}
+    return with_engine(variant.model_copy(update=used), trial)
 
 
 def with_engine(variant: VariantRecord, loaded: Trial | LoadedModel | None) -> VariantRecord:

@@ -34,6 +34,7 @@ class Loaded:
         started_ns, ready_ns: the runner's own time stamps.
         parameters: weights in the model, where the framework counts them.
         engine, engine_version: what was loaded, where the runner could not tell before.
+        weight_bytes_per_token: what decoding one token reads of the weights, where it is told.
     """
 
     started_ns: int
@@ -42,6 +43,7 @@ class Loaded:
     parameters: int | None = None
     engine: str | None = None
     engine_version: str | None = None
+    weight_bytes_per_token: int | None = None
 
 
 class Outcome(Protocol):
@@ -108,6 +110,7 @@ class Generating:
             model.parameters,
             model.engine,
             model.engine_version,
+            model.weight_bytes_per_token,
         )
 
     def run(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:

@@ -8,26 +8,29 @@ History of the format (``schema_version``), which is independent of the package'
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
+
+from edgebench.harness.results.quality import (  # noqa: TC001 - pydantic reads them
+    QualityRecord,
+    WindowRecord,
+)
+from edgebench.harness.results.record import BY_MACHINES, Sha256
 
 SCHEMA_VERSION = 1
 
 Scalar = bool | int | float | str | None
 Source = Literal["observed", "engine", "derived", "estimated"]
 Phase = Literal["warmup", "measured"]
-TrialKind = Literal["load", "generate", "task_load", "task"]
+TrialKind = Literal["load", "generate", "task_load", "task", "quality"]
 Verdict = Literal["agrees", "differs", "not_judged", "failed"]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Record(BaseModel):
     """Base of everything that is written by a machine: unknown fields are kept."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="allow", allow_inf_nan=False, protected_namespaces=()
-    )
+    model_config = BY_MACHINES
 
 
 class Measured(Record):
@@ -104,7 +107,10 @@ class Timeline(Record):
 
 
 class Trial(Record):
-    """One line of ``trials.jsonl``: one load of a model, one generation, or one run of a task."""
+    """One line of ``trials.jsonl``.
+
+    That is one load of a model, one generation, one run of a task, or one text rated.
+    """
 
     schema_version: int = SCHEMA_VERSION
     kind: TrialKind = Field(
@@ -123,12 +129,22 @@ class Trial(Record):
     metrics: dict[str, Measured] = {}
     tokens: Tokens | None = None
     output: TaskOutput | None = Field(default=None, description="Of a task that was run.")
+    windows: list[WindowRecord] = Field(
+        default=[], description="Of a text that was rated, in the order of the text."
+    )
     timeline: Timeline | None = None
     effective_options: dict[str, Scalar] = Field(
-        default={}, description="What the framework says it really used; in the record of a load."
+        default={},
+        description="What the framework says it really used; in the record of a load, or of a "
+        "text that was rated.",
     )
     parameters: int | None = Field(
         default=None, description="Weights in the model as the framework counts them; of a load."
+    )
+    weight_bytes_per_token: int | None = Field(
+        default=None,
+        description="Bytes of weights that decoding one token reads, as the runner counts them; "
+        "of a load, or of a text that was rated.",
     )
     engine: str | None = Field(
         default=None, description="What was loaded, where the runner may have several; of a load."
@@ -138,9 +154,12 @@ class Trial(Record):
 
 
 class Summary(Record):
-    """One metric of one cell over its measured repetitions."""
+    """One metric of one cell over its measured repetitions; of quality, over its windows."""
 
-    median: float | None
+    median: float | None = Field(
+        description="Of quality, the value over all windows, and the interval that of resampled "
+        "windows."
+    )
     ci_low: float | None = Field(default=None, description="95 % bootstrap interval of the median.")
     ci_high: float | None = None
     min: float | None = None
@@ -176,6 +195,9 @@ class Artifact(Record):
     sha256: Sha256
     bytes: int
     parameters: int | None = None
+    weight_bytes_per_token: int | None = Field(
+        default=None, description="Bytes of weights that decoding one token reads."
+    )
     made_by: str = Field(description="What made it, with its version: 'as published' for a source.")
     note: str | None = Field(
         default=None, description="What a reader must know, such as lossy sources."
@@ -299,7 +321,7 @@ class VariantRecord(Record):
 
 
 class WorkloadRecord(Record):
-    """One row of the comparison: a prompt and a length."""
+    """One row of the comparison: a prompt and a length, a task, or a text to rate."""
 
     name: str
     description: str
@@ -307,12 +329,28 @@ class WorkloadRecord(Record):
         default=None, description="The whole task that it is, of which no token is counted."
     )
     prompt_tokens: int | None = None
-    generate_tokens: int | None = Field(description="Null for a task, which ends by itself.")
+    generate_tokens: int | None = Field(description="Null for a task or a text to rate.")
     depth: int = 0
+    text: str | None = Field(
+        default=None, description="The text that it rates, as the scenario names it."
+    )
+    quality: QualityRecord | None = Field(
+        default=None,
+        description="The protocol, of a workload that rates a text; its cells have the keys "
+        "perplexity, perplexity_ratio, bits_per_byte, kl_divergence, kl_divergence_p99, "
+        "top1_agreement, scoring_rate.",
+    )
     prompt_sha256: Sha256 | None = Field(
         default=None, description="Of the token ids, as decimal numbers joined by commas."
     )
     prompt_text: str | None = Field(default=None, description="Null where only ids were given.")
+
+    @property
+    def kind(self) -> Literal["prompt", "task", "quality"]:
+        """What it asks of a variant."""
+        if self.text is not None:
+            return "quality"
+        return "prompt" if self.task is None else "task"
 
 
 class MachineRecord(Record):
@@ -364,6 +402,7 @@ class Accounting(Record):
     warmup_s: float
     measured_s: float
     cooldown_s: float
+    quality_s: float = Field(default=0.0, description="Rating texts, with all that it needs.")
     overhead_s: float = Field(description="All of the run after preparing that is none of these.")
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics import statistics
+from edgebench.harness.quality.cell import quality_cell
 from edgebench.harness.results.model import Cell, Flag, Measured, Summary
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def summarize(record: RunRecord, trials: Sequence[Trial]) -> list[Cell]:
             by_cell[trial.variant, trial.workload].append(trial)
     # Tasks run in processes of their own, whose loads say nothing about the others.
     return [
-        _cell(
+        quality_cell(record, variant.id, workload, by_cell[variant.id, workload.name])
+        if workload.kind == "quality"
+        else _cell(
             record,
             variant.id,
             workload.name,

@@ -12,7 +12,16 @@ from edgebench.harness.errors import ExitStatus
 from edgebench.harness.execute import cells_worked
 from edgebench.harness.results.summary import summarize
 from edgebench.reports.data import build_report_data
-from edgebench.reports.terminal import comparison_table, sameness_table, sameness_text, task_table
+from edgebench.reports.quantization import quantization_table
+from edgebench.reports.terminal import (
+    comparison_table,
+    formats_table,
+    quality_table,
+    quality_text,
+    sameness_table,
+    sameness_text,
+    task_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.results.model import Cell
     from edgebench.harness.results.run import Run
+    from edgebench.reports.data import ReportData
 
 
 WHAT_RAN = ("runner", "quantization", "engine", "engine_version", "framework")
@@ -43,6 +53,11 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
                 each.model_dump(mode="json", include={"id", *WHAT_RAN})
                 for each in run.record.variants
             ],
+            "quality": {
+                each.name: each.quality.model_dump(mode="json")
+                for each in run.record.workloads
+                if each.quality is not None
+            },
             "cells": [cell.model_dump(mode="json") for cell in cells],
             "sameness": {
                 each.id: each.sameness.model_dump(mode="json")
@@ -57,6 +72,8 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
             Console().print(comparison_table(data))
         if data.task_names:
             Console().print(task_table(data))
+        if data.quality_names:
+            _print_quality(data)
     if same is not None:
         Console().print(sameness_table(same))
         Console(highlight=False).print(sameness_text(same))
@@ -71,6 +88,15 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
     click.echo(f"         {markdown}")
     click.echo(f"results  {run.path}")
     return status
+
+
+def _print_quality(data: ReportData) -> None:
+    """What the texts that were rated say, and what each format costs where there are several."""
+    Console().print(quality_table(data))
+    formats = quantization_table(data)
+    if formats is not None:
+        Console().print(formats_table(formats))
+    Console(highlight=False).print(quality_text(data))
 
 
 def _status(cells: Sequence[Cell]) -> ExitStatus:

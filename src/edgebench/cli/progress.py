@@ -63,6 +63,8 @@ class _Plain:
     def finished(self, trial: Trial, standing: Standing) -> None:
         if trial.status == "failed":
             self._line(f"  {_failure(trial)}")
+        elif trial.kind == "quality":
+            self._line(f"  {_rated(trial)}")
         elif trial.phase == "measured" and trial.workload:
             left = _left(standing.time_left_s)
             self._line(
@@ -132,6 +134,8 @@ class _Live:
     def finished(self, trial: Trial, standing: Standing) -> None:
         if trial.status == "failed":
             self._console.print(Text(_failure(trial), style="red"))
+        elif trial.kind == "quality":
+            self._console.print(Text(_rated(trial), style="dim"))
         if trial.workload is not None and (figure := _figure(standing)):
             self._known[trial.variant, trial.workload] = figure
         if standing.time_left_s is not None:
@@ -161,6 +165,18 @@ def _failure(trial: Trial) -> str:
     assert trial.failure is not None
     where = f"{trial.variant} · {trial.workload}" if trial.workload else trial.variant
     return f"{where} failed: {trial.failure.message.splitlines()[0]}"
+
+
+def _rated(trial: Trial) -> str:
+    """A text that a variant rated."""
+    known = trial.metrics.get("perplexity")
+    value = known.value if known is not None else None
+    figure = "" if value is None else f"perplexity {value:.4g}, "
+    count = len(trial.windows)
+    return (
+        f"{trial.variant} · {trial.workload}: {figure}{count} window{'' if count == 1 else 's'} "
+        f"in {trial.duration_s:.1f} s"
+    )
 
 
 def _figure(standing: Standing) -> str:

@@ -89,7 +89,8 @@ def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) 
     rows.add_column("generate", justify="right")
     rows.add_column("depth", justify="right")
     for workload in scenario.workloads:
-        lengths = ("–", "–") if workload.task else (workload.generate_tokens, workload.depth)
+        generated = workload.generate_tokens
+        lengths = ("–", "–") if generated is None else (generated, workload.depth)
         rows.add_row(workload.name, Text(_clean(_prompt(workload))), *map(str, lengths))
 
     limits = Table.grid(padding=(0, 2))
@@ -131,6 +132,13 @@ def _explanation(variant: ExpandedVariant) -> str:
 
 
 def _prompt(workload: Workload) -> str:
+    if workload.quality is not None:
+        quality = workload.quality
+        way = "" if quality.protocol == "sliding" else f", as {quality.protocol}"
+        return (
+            f"rates up to {quality.max_tokens} tokens of {quality.text}, "
+            f"windows of {quality.window}{way}"
+        )
     if workload.prompt is None:
         return f"{workload.prompt_tokens} tokens, {workload.text}"
     text = " ".join(workload.prompt.split())
