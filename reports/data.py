@@ -57,13 +57,21 @@ class ReportData:
 
     @cached_property
     def workload_names(self) -> tuple[str, ...]:
-        """The workloads that make tokens, in the order of the run; tasks stand apart from them."""
-        return tuple(each.name for each in self.record.workloads if each.task is None)
+        """The workloads whose speed is measured, in the order of the run.
+
+        Tasks and texts that are rated stand apart from them.
+        """
+        return tuple(each.name for each in self.record.workloads if each.kind == "prompt")
 
     @cached_property
     def task_names(self) -> tuple[str, ...]:
         """The workloads that are whole tasks, in the order of the run."""
         return tuple(each.name for each in self.record.workloads if each.task is not None)
+
+    @cached_property
+    def quality_names(self) -> tuple[str, ...]:
+        """The workloads that rate a text, in the order of the run."""
+        return tuple(each.name for each in self.record.workloads if each.quality)
 
     @cached_property
     def sameness(self) -> SameView | None:
@@ -130,10 +138,19 @@ def paired_ratio(
 ) -> float | None:
     """How many times a variant's value is another's: the median of the ratios within blocks.
 
-    Pairing within a block takes out what drifted between blocks (heat, other load).
-
     Returns:
         None where no block holds a value of both.
+    """
+    ratios = ratios_within_blocks(trials, workload, key, numerator, denominator)
+    return statistics.median(ratios.values()) if ratios else None
+
+
+def ratios_within_blocks(
+    trials: Sequence[Trial], workload: str, key: str, numerator: str, denominator: str
+) -> dict[int, float]:
+    """How many times a variant's value is another's, by block, of blocks that hold both.
+
+    Pairing within a block takes out what drifted between blocks (heat, other load).
     """
     values: dict[str, dict[int, list[float]]] = {
         numerator: defaultdict(list),
@@ -147,12 +164,11 @@ def paired_ratio(
         if blocks is not None and measured is not None and measured.value is not None:
             blocks[trial.block].append(measured.value)
     below = values[denominator]
-    ratios = [
-        statistics.median(above) / statistics.median(below[block])
+    return {
+        block: statistics.median(above) / statistics.median(below[block])
         for block, above in values[numerator].items()
         if block in below and statistics.median(below[block]) > 0
-    ]
-    return statistics.median(ratios) if ratios else None
+    }
 
 
 def _bounds(summary: Summary) -> tuple[float, float] | None:
@@ -190,4 +206,7 @@ def _of_artifact(variant: VariantRecord) -> dict[str, Summary]:
     if artifact.parameters:
         bits = BITS_PER_BYTE * artifact.bytes / artifact.parameters
         found["bits_per_weight"] = Summary(median=bits, n=1, unit="bit", source="derived")
+    if artifact.weight_bytes_per_token:
+        read = artifact.weight_bytes_per_token
+        found["weight_bytes_per_token"] = Summary(median=read, n=1, unit="byte", source="derived")
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import METRICS, metric
-from edgebench.reports.format import NOT_MEASURED, decimals_for, number, percent, scale_for, shown
+from edgebench.reports.format import NOT_MEASURED, decimals_for, number, percent, scale_of, shown
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import Summary
@@ -46,7 +46,7 @@ def details(data: ReportData, workload: str) -> tuple[Detail, ...]:
         present = [each for each in found.values() if each is not None]
         if not present:
             continue
-        scale = scale_for(present[0].unit, [each.median for each in present])
+        scale = scale_of(key, present[0].unit, [each.median for each in present])
         rows += [
             _detail(metric(key).label, variant, summary, scale)
             for variant, summary in found.items()

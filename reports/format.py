@@ -31,7 +31,9 @@ _SPELLED = {
 }
 _DIGITS_WITHOUT_INTERVAL = 3
 _MOST_DIGITS = 4
+_MOST_DECIMALS = 6
 _GROUP_FROM = 10_000
+_HUGE = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,60 @@ class Scale:
     Attributes:
         unit: how it is written; empty for a count or a ratio.
         size: how many stored units one shown unit is.
+        zero: the stored value that is shown as 0: 1 where a ratio is shown as a change.
+        signed: whether a value above 0 has a plus sign.
+        digits: how many digits a value has whatever its interval, which then has as many
+            decimals; None lets the interval decide. For what is exact on its text, such as a
+            perplexity, whose interval is of other texts.
     """
 
     unit: str
     size: float = 1.0
+    zero: float = 0.0
+    signed: bool = False
+    digits: int | None = None
 
     @property
     def suffix(self) -> str:
         """The unit as it stands behind a number."""
         return f" {self.unit}" if self.unit else ""
+
+    def of(self, value: float) -> float:
+        """A stored value in this unit."""
+        return (value - self.zero) / self.size
+
+    def decimals(self, value: float, low: float | None = None, high: float | None = None) -> int:
+        """How many decimals a value of this unit is shown with, beside its interval."""
+        if self.digits is None:
+            return decimals_for(value, low, high)
+        return max(0, self.digits - 1 - (math.floor(math.log10(abs(value))) if value else 0))
+
+    def write(self, value: float, decimals: int) -> str:
+        """A value of this unit as text."""
+        # A perplexity of a model that fell to pieces has no bound, and no digits worth showing.
+        text = f"{value:.3g}" if abs(value) >= _HUGE else number(value, decimals)
+        if not text.strip("-0."):
+            return text.lstrip("-")
+        return f"+{text}" if self.signed and value > 0 else text
+
+
+SHARE = Scale("%", 0.01, digits=3)
+"""For a share, such as how often two models agree."""
+
+CHANGE = Scale("%", 0.01, zero=1.0, signed=True)
+"""For a ratio, shown as how much it is above or below 1."""
+
+PERPLEXITY = Scale("", digits=4)
+BITS_PER_BYTE = Scale("bits/byte", digits=4)
+DIVERGENCE = Scale("nat", digits=3)
+
+_SCALES = {
+    "perplexity": PERPLEXITY,
+    "bits_per_byte": BITS_PER_BYTE,
+    "kl_divergence": DIVERGENCE,
+    "kl_divergence_p99": DIVERGENCE,
+}
+"""Of metrics whose unit alone does not tell how to show them."""
 
 
 def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
@@ -75,6 +122,11 @@ def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
     return Scale(name, size)
 
 
+def scale_of(key: str, unit: str, values: Iterable[float | None]) -> Scale:
+    """The scale of a metric: as `scale_for`, except where it has one of its own."""
+    return _SCALES.get(key) or scale_for(unit, values)
+
+
 def decimals_for(value: float, low: float | None = None, high: float | None = None) -> int:
     """How many decimals are worth showing, in the unit in which the value is given.
 
@@ -97,7 +149,9 @@ def decimals_for(value: float, low: float | None = None, high: float | None = No
 
 
 def number(value: float, decimals: int) -> str:
-    """A number with so many decimals; long ones in groups of three."""
+    """A number with so many decimals; long ones in groups of three, tiny ones as ``1.2e-7``."""
+    if decimals > _MOST_DECIMALS:
+        return f"{value:.2g}".replace("e-0", "e-")
     text = f"{value:,.{decimals}f}" if abs(value) >= _GROUP_FROM else f"{value:.{decimals}f}"
     return text.replace(",", NARROW_SPACE)
 
@@ -122,14 +176,14 @@ def shown(summary: Summary | None, scale: Scale) -> Shown:
     """A summary in the given unit."""
     if summary is None or summary.median is None:
         return Shown(NOT_MEASURED)
-    median = summary.median / scale.size
+    median = scale.of(summary.median)
     if summary.ci_low is None or summary.ci_high is None or summary.ci_low == summary.ci_high:
-        return Shown(number(median, decimals_for(median)))
-    low, high = summary.ci_low / scale.size, summary.ci_high / scale.size
-    decimals = decimals_for(median, low, high)
+        return Shown(scale.write(median, scale.decimals(median)))
+    low, high = scale.of(summary.ci_low), scale.of(summary.ci_high)
+    decimals = scale.decimals(median, low, high)
     return Shown(
-        number(median, decimals),
-        f"[{number(low, decimals)}, {number(high, decimals)}]",
+        scale.write(median, decimals),
+        f"[{scale.write(low, decimals)}, {scale.write(high, decimals)}]",
     )
 
 

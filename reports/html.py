@@ -17,6 +17,13 @@ from edgebench.reports.details import details
 from edgebench.reports.format import duration
 from edgebench.reports.method import SOURCES, definitions, method, where_the_time_went
 from edgebench.reports.options import options
+from edgebench.reports.pareto import INTRO as FRONTS_INTRO
+from edgebench.reports.pareto import fronts
+from edgebench.reports.pareto_plot import front_plot
+from edgebench.reports.quality import INTRO as QUALITY_INTRO
+from edgebench.reports.quality import quality_views
+from edgebench.reports.quality_text import quality_answer
+from edgebench.reports.quantization import quantization_table
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
 from edgebench.reports.tasks import INTRO, task_tables
@@ -38,6 +45,7 @@ def render_page(data: ReportData) -> str:
     environment = _environment()
     style = _template_text(environment, "style.css")
     script = _template_text(environment, "sort.js")
+    found_fronts = fronts(data)
     return environment.get_template("report.html.j2").render(
         data=data,
         record=data.record,
@@ -51,11 +59,25 @@ def render_page(data: ReportData) -> str:
         model_source=facts.scenario_text(data, "model", "source"),
         model_license=facts.scenario_text(data, "model", "license"),
         created=facts.moment(data.record.created_at),
-        measured=sum(cell.n for cell in data.cells.values()),
+        measured=_measured(data),
         answers=answers(data),
         tables=comparison_rows(data),
         tasks=task_tables(data),
         tasks_intro=INTRO,
+        quality=quality_views(data),
+        quality_intro=QUALITY_INTRO,
+        quality_answers=[
+            (each, sentence)
+            for each in data.quality_names
+            if (sentence := quality_answer(data, each))
+        ],
+        formats=quantization_table(data),
+        fronts=found_fronts,
+        fronts_intro=FRONTS_INTRO,
+        front_plots=[
+            front_plot(front, name=f"front-{number}")
+            for number, front in enumerate(found_fronts.fronts if found_fronts else ())
+        ],
         same=data.sameness,
         pictures=_pictures(data),
         gap_plots=_gap_plots(data),
@@ -76,8 +98,16 @@ def render_page(data: ReportData) -> str:
             name: json.dumps(description, indent=2, ensure_ascii=False)
             for name, description in data.record.runners.items()
         },
-        details={name: details(data, name) for name in (*data.workload_names, *data.task_names)},
+        details={
+            name: details(data, name)
+            for name in (*data.workload_names, *data.task_names, *data.quality_names)
+        },
     )
+
+
+def _measured(data: ReportData) -> int:
+    """Generations and tasks that count; a text that is rated is no repetition of anything."""
+    return sum(cell.n for (name, _), cell in data.cells.items() if name not in data.quality_names)
 
 
 def _environment() -> Environment:

@@ -10,6 +10,12 @@ from edgebench.reports.answer import answers
 from edgebench.reports.data import build_report_data
 from edgebench.reports.method import definitions, method, where_the_time_went
 from edgebench.reports.options import options
+from edgebench.reports.pareto import INTRO as FRONTS_INTRO
+from edgebench.reports.pareto import dominated_sentence, fronts, kept_sentences
+from edgebench.reports.quality import INTRO as QUALITY_INTRO
+from edgebench.reports.quality import quality_views
+from edgebench.reports.quality_text import quality_answer
+from edgebench.reports.quantization import quantization_table
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
 from edgebench.reports.tasks import INTRO, task_tables
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.results.run import Run
     from edgebench.reports.data import ReportData
+    from edgebench.reports.differences import Differences
     from edgebench.reports.sameness import SameView
     from edgebench.reports.sentences import Sentence
     from edgebench.reports.table import Column, ComparisonTable, Value
@@ -37,6 +44,9 @@ def render_text(data: ReportData) -> str:
         *_short(data),
         *_comparison(data),
         *_tasks(data),
+        *_quality(data),
+        *_quantization(data),
+        *_fronts(data),
         *_sameness(data),
         *_failures(data),
         *_sweeps(data),
@@ -65,6 +75,10 @@ def _short(data: ReportData) -> Iterator[str]:
     yield "## In short"
     for answer in answers(data):
         yield f"**{markdown(answer.workload)}**: {_sentence(answer.paragraph)}"
+    for workload in data.quality_names:
+        sentence = quality_answer(data, workload)
+        if sentence:
+            yield f"**{markdown(workload)}**: {_sentence(sentence)}"
     notes = facts.source_notes(data)
     if notes:
         yield _bullets(markdown(note) for note in notes)
@@ -111,13 +125,14 @@ def _tasks(data: ReportData) -> Iterator[str]:
 
 def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:
     columns = [_heading(column) for column in table.columns]
-    head = ["variant", "engine", *columns, "n", "remarks"]
+    counted = [table.texts.counted] if table.texts.counted else []
+    head = [table.texts.rows, "engine", *columns, *counted, "remarks"]
     rows = [
         [
             markdown_code(row.variant),
             markdown(row.engine),
             *(_value(value) for value in row.values),
-            str(row.repetitions),
+            *(str(row.repetitions) for _ in counted),
             ", ".join(row.remarks),
         ]
         for row in table.rows
@@ -126,7 +141,68 @@ def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:
         head.append("same model?")
         for cells, row in zip(rows, table.rows, strict=True):
             cells.append(markdown(same.short[row.variant]))
-    return _table(head, rows, numbers=range(2, len(columns) + 3))
+    return _table(head, rows, numbers=range(2, len(columns) + len(counted) + 2))
+
+
+def _quality(data: ReportData) -> Iterator[str]:
+    views = quality_views(data)
+    if not views:
+        return
+    yield "## Quality"
+    yield QUALITY_INTRO
+    for view in views:
+        yield f"### {markdown(view.workload)}"
+        yield _comparison_table(view.table, None)
+        yield from _notes(view.table)
+        yield _bullets(markdown(sentence) for sentence in view.protocol)
+        if view.differences is not None:
+            yield _differences(view.differences)
+            yield markdown(view.differences.how)
+
+
+def _differences(found: Differences) -> str:
+    rows = [
+        [
+            markdown_code(row.first),
+            markdown_code(row.second),
+            row.change,
+            markdown(row.interval),
+            markdown(row.p),
+            markdown(row.words),
+        ]
+        for row in found.rows
+    ]
+    head = ["variant", "next", "PPL of the next", "95 % interval", "p", "verdict"]
+    return _table(head, rows, numbers=range(2, 5))
+
+
+def _quantization(data: ReportData) -> Iterator[str]:
+    found = quantization_table(data)
+    if found is None:
+        return
+    yield "## Quantisation"
+    yield _comparison_table(found.table, None)
+    yield from _notes(found.table)
+    yield _bullets(markdown(note) for note in found.notes)
+
+
+def _fronts(data: ReportData) -> Iterator[str]:
+    found = fronts(data)
+    if found is None:
+        return
+    yield "## Quality against cost"
+    yield FRONTS_INTRO
+    yield _bullets(markdown(note) for note in found.notes)
+    for front in found.fronts:
+        direction = "higher" if front.higher else "lower"
+        yield (
+            f"**{front.label}** on {markdown(front.workload)} ({direction} is better), not "
+            "dominated:"
+        )
+        yield _bullets(_sentence(each) for each in kept_sentences(front))
+        dominated = dominated_sentence(front)
+        if dominated:
+            yield _sentence(dominated)
 
 
 def _heading(column: Column) -> str:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import METRICS, metric
 from edgebench.harness.metrics.statistics import MIN_BLOCKS, RESAMPLES
+from edgebench.harness.quality.figures import RESAMPLES as QUALITY_RESAMPLES
 from edgebench.reports.data import MEMORY_PARTS
 from edgebench.reports.format import duration, percent, scale_for
+from edgebench.reports.quality import QUALITY_KEYS
 from edgebench.reports.table import ALWAYS, WHERE_MEASURED
 from edgebench.reports.tasks import TASK_KEYS
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import RunRecord
     from edgebench.reports.data import ReportData
 
+QUALITY = frozenset((*QUALITY_KEYS, "bits_per_weight", "weight_bytes_per_token"))
 COMPARED = frozenset((*ALWAYS, *WHERE_MEASURED, *MEMORY_PARTS, *TASK_KEYS))
 
 SOURCES = (
@@ -102,6 +105,13 @@ def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
             "A whole task gets its text as it is and ends by itself. It runs in processes that do "
             "nothing else, with the same warm-up and repetitions, judged by its latency."
         )
+    if any(workload.quality for workload in record.workloads):
+        texts["Quality"] = (
+            "Before anything is timed, each framework rates the windows of a text, in a process of "
+            "its own: the same token ids at the same positions, cut to the same number of windows "
+            f"where time is short. Intervals resample windows ({QUALITY_RESAMPLES} times) and are "
+            "widened where there are few. Two variants are compared window by window."
+        )
     return tuple(texts.items())
 
 
@@ -117,6 +127,7 @@ def definitions(data: ReportData) -> tuple[Definition, ...]:
                 sources[key][summary.source] = None
     known = [key for key in METRICS if key in sources]
     others = sorted(key for key in sources if key not in METRICS)
+    compared = COMPARED | QUALITY if data.quality_names else COMPARED
     return tuple(
         Definition(
             key=key,
@@ -124,7 +135,7 @@ def definitions(data: ReportData) -> tuple[Definition, ...]:
             unit=scale_for(units[key], [1.0]).unit,
             sources=tuple(sources[key]),
             definition=metric(key).definition,
-            compared=key in COMPARED,
+            compared=key in compared,
         )
         for key in (*known, *others)
     )

@@ -87,7 +87,9 @@ def _effective(data: ReportData, variant: VariantRecord) -> dict[str, str]:
             (
                 trial.effective_options
                 for trial in data.run.trials
-                if trial.variant == variant.id and trial.kind == "load" and trial.effective_options
+                if trial.variant == variant.id
+                and trial.kind in ("load", "quality")
+                and trial.effective_options
             ),
             {},
         )

@@ -96,13 +96,13 @@ def gap_plot(data: ReportData, workload: str, *, name: str) -> Plot | None:
     drawn = dict(list(gaps.items())[:MOST_LINES])
     scale = scale_for("s", [float(np.median(each.median_s)) for each in drawn.values()])
     with mpl.rc_context(svg.DRAWING):
-        figure, axes = _chart(height=240)
+        figure, axes = chart(height=240)
         for variant, each in drawn.items():
             _gap_line(axes, each, data.variant_ids.index(variant), scale.size)
         axes.set_ylim(0, _gap_ceiling(drawn) / scale.size)
         _limits(axes, [each.token for each in drawn.values()])
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        _axis_names(axes, x="token", y=f"{scale.unit} since the token before")
+        axis_names(axes, x="token", y=f"{scale.unit} since the token before")
     said = "; ".join(
         f"{one_line(variant)}: median {quantity(float(np.median(each.median_s)), 's')}"
         for variant, each in drawn.items()
@@ -270,7 +270,8 @@ def _short(label: str, room: int = LONGEST_LABEL) -> str:
     return f"{line[:begin].rstrip()}…{line[begin + 1 - room :]}"
 
 
-def _chart(*, height: int) -> tuple[Figure, Axes]:
+def chart(*, height: int) -> tuple[Figure, Axes]:
+    """An empty picture of so many pixels with two axes, as all of the page's are."""
     figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72)
     left, right, top, bottom = 40, 8, 24, 32
     axes = figure.add_axes(
@@ -291,7 +292,8 @@ def _chart(*, height: int) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _axis_names(axes: Axes, *, x: str, y: str) -> None:
+def axis_names(axes: Axes, *, x: str, y: str) -> None:
+    """Write the names of the axes beside them."""
     axes.set_xlabel(x, labelpad=3)
     # Above the axis and level: a turned label is hard to read and takes width on a phone.
     axes.set_title(y, loc="left", x=-0.125, pad=9, fontsize=10, color=svg.MUTED)
@@ -369,7 +371,7 @@ def _memory_over_time(samples: _Samples, variant: str, peak: float, *, name: str
     time, rss, parts = samples
     scale = scale_for("byte", [peak])
     with mpl.rc_context(svg.DRAWING):
-        figure, axes = _chart(height=170)
+        figure, axes = chart(height=170)
         bottom = np.zeros_like(time)
         for part, colour in zip(parts, svg.PARTS, strict=True):
             top = bottom + np.nan_to_num(part) / scale.size
@@ -381,7 +383,7 @@ def _memory_over_time(samples: _Samples, variant: str, peak: float, *, name: str
         axes.set_xlim(float(time[0]), float(time[-1]) if time[-1] > time[0] else time[0] + 1)
         axes.set_ylim(0, peak / scale.size * 1.08 or 1.0)
         axes.yaxis.set_major_locator(MaxNLocator(3))
-        _axis_names(axes, x="s after the prompt was handed over", y=scale.unit)
+        axis_names(axes, x="s after the prompt was handed over", y=scale.unit)
     highest = quantity(float(np.nanmax(rss)), "byte")
     return Plot(
         title=one_line(variant),

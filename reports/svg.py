@@ -103,8 +103,7 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str) -> str:
         _plain_attributes(element)
     _unique_ids(root, name)
     _describe(root, name, title, description)
-    text = _written(root)
-    return _LONG_DECIMAL.sub(r"\1", text)
+    return _written(root)
 
 
 def _drop(root: ET.Element) -> None:
@@ -165,5 +164,8 @@ def _describe(root: ET.Element, name: str, title: str, description: str) -> None
 def _written(root: ET.Element) -> str:
     for element in root.iter():
         element.tag = element.tag.removeprefix(f"{{{_SVG}}}")
+        for key, value in element.attrib.items():
+            # Places only: what a reader sees or hears keeps its digits.
+            element.set(key, _LONG_DECIMAL.sub(r"\1", value))
     root.set("xmlns", _SVG)
     return ET.tostring(root, encoding="unicode")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from edgebench.harness.metrics.definitions import Better, metric
 from edgebench.reports.answer import best_variants
 from edgebench.reports.engines import engine_text
-from edgebench.reports.format import NOT_MEASURED, Scale, duration, percent, scale_for, shown
+from edgebench.reports.format import NOT_MEASURED, Scale, duration, percent, scale_of, shown
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from edgebench.harness.results.model import Cell, ProtocolRecord, Summary
+    from edgebench.harness.results.model import Cell, Flag, ProtocolRecord, Summary
     from edgebench.reports.data import ReportData
 
 ALWAYS = ("decode_rate", "ttft_s", "prefill_rate", "itl_p95_s", "peak_rss_bytes", "model_bytes")
@@ -92,6 +92,39 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Dress:
+    """How a column looks that is not shown as its metric usually is.
+
+    Attributes:
+        label, short: its name, and that for a narrow head.
+        scale: its unit.
+        better: which direction is better.
+    """
+
+    label: str
+    short: str
+    scale: Scale
+    better: Better | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableTexts:
+    """The words around a table.
+
+    Attributes:
+        how: what its values are.
+        marked: what it means that a value is marked.
+        counted: the head of the column with the repetitions; empty for none.
+        rows: what a row is.
+    """
+
+    how: str = "median, with its 95 % interval"
+    marked: str = "values are the best of their column, or this run can't tell them apart from it."
+    counted: str = "n"
+    rows: str = "variant"
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonTable:
     """All variants on one workload.
 
@@ -100,6 +133,7 @@ class ComparisonTable:
         columns, rows: in the order in which they are shown.
         footnotes: the reasons for what is missing; the first is number 1.
         remarks: what each remark in the rows means.
+        texts: the words around it.
     """
 
     workload: str
@@ -107,6 +141,7 @@ class ComparisonTable:
     rows: tuple[Row, ...]
     footnotes: tuple[str, ...]
     remarks: tuple[tuple[str, str], ...]
+    texts: TableTexts
 
     @property
     def sources(self) -> str:
@@ -202,8 +237,37 @@ def comparison_of(
         for key, values in summaries.items()
         if key in always or any(each and each.median is not None for each in values.values())
     ]
-    columns = tuple(_column(key, summaries[key]) for key in keys)
     best = {key: _best(key, summaries[key]) if ranked else frozenset() for key in keys}
+    shown_keys = {key: summaries[key] for key in keys}
+    return table_of(data, workload, shown_keys, best=best, engines=engines)
+
+
+def table_of(
+    data: ReportData,
+    workload: str,
+    summaries: Mapping[str, Mapping[str, Summary | None]],
+    *,
+    best: Mapping[str, frozenset[str]],
+    engines: Mapping[str, str] | None = None,
+    dresses: Mapping[str, Dress] | None = None,
+    texts: TableTexts | None = None,
+    unremarked: tuple[Flag, ...] = (),
+) -> ComparisonTable:
+    """A table of given values.
+
+    Args:
+        data: the report's data.
+        workload: whose cells tell why a value is missing, and what to remark.
+        summaries: by column and variant.
+        best: by column, the variants to mark.
+        engines: what each variant drove, where that is not what made its tokens.
+        dresses: by column, how it looks where not as its metric does.
+        texts: the words around it.
+        unremarked: flags that are told elsewhere.
+    """
+    columns = tuple(
+        _column(key, values, (dresses or {}).get(key)) for key, values in summaries.items()
+    )
     footnotes = _Footnotes()
     rows = tuple(
         _row(
@@ -214,11 +278,15 @@ def comparison_of(
             summaries,
             best,
             footnotes,
+            unremarked,
         )
         for place, variant in enumerate(data.record.variants)
     )
     flags = dict.fromkeys(
-        flag for variant in data.variant_ids for flag in data.cell(workload, variant).flags
+        flag
+        for variant in data.variant_ids
+        for flag in data.cell(workload, variant).flags
+        if flag not in unremarked
     )
     return ComparisonTable(
         workload=workload,
@@ -228,19 +296,23 @@ def comparison_of(
         remarks=tuple(
             (flag_text(flag), flag_meaning(flag, data.record.protocol)) for flag in flags
         ),
+        texts=texts or TableTexts(),
     )
 
 
-def _column(key: str, summaries: Mapping[str, Summary | None]) -> Column:
+def _column(key: str, summaries: Mapping[str, Summary | None], dress: Dress | None) -> Column:
     known = metric(key)
     present = [each for each in summaries.values() if each and each.median is not None]
-    unit = present[0].unit if present else known.unit
+    if dress is None:
+        unit = present[0].unit if present else known.unit
+        scale = scale_of(key, unit, [each.median for each in present])
+        dress = Dress(known.label, known.short, scale, known.better)
     return Column(
         key=key,
-        label=known.label,
-        short=known.short,
-        scale=scale_for(unit, [each.median for each in present]),
-        better=known.better,
+        label=dress.label,
+        short=dress.short,
+        scale=dress.scale,
+        better=dress.better,
         sources=tuple(sorted({each.source for each in present})),
     )
 
@@ -270,6 +342,7 @@ def _row(
     summaries: Mapping[str, Mapping[str, Summary | None]],
     best: Mapping[str, frozenset[str]],
     footnotes: _Footnotes,
+    unremarked: tuple[Flag, ...],
 ) -> Row:
     absent = _absent(cell)
     values = tuple(
@@ -278,7 +351,7 @@ def _row(
             column,
             absent,
             footnotes,
-            best=cell.variant in best[column.key],
+            best=cell.variant in best.get(column.key, ()),
         )
         for column in columns
     )
@@ -287,7 +360,10 @@ def _row(
         engine=engine,
         place=place,
         repetitions=cell.n,
-        remarks=(*_status(cell), *(flag_text(flag) for flag in cell.flags)),
+        remarks=(
+            *_status(cell),
+            *(flag_text(flag) for flag in cell.flags if flag not in unremarked),
+        ),
         failed=cell.status == "failed",
         values=values,
     )

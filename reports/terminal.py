@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from edgebench.reports.quality import quality_views
+from edgebench.reports.quality_text import quality_answer
+from edgebench.reports.sentences import plain
 from edgebench.reports.table import comparison_rows
 from edgebench.reports.tasks import TASK_KEYS, task_tables
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from edgebench.reports.data import ReportData
+    from edgebench.reports.quantization import QuantizationTable
     from edgebench.reports.sameness import SameView
     from edgebench.reports.table import Column, ComparisonTable, Row, Value
 
 KEYS = ("decode_rate", "ttft_s", "prefill_rate", "peak_rss_bytes")
 """Four columns with intervals are what 80 characters hold."""
+
+QUALITY_COLUMNS = (
+    "perplexity",
+    "perplexity_ratio",
+    "bits_per_byte",
+    "kl_divergence",
+    "top1_agreement",
+)
+QUALITY_PLAIN = ("bits_per_byte", "kl_divergence", "top1_agreement")
+FORMAT_COLUMNS = (
+    "model_bytes",
+    "bits_per_weight",
+    "perplexity",
+    "perplexity_change",
+    "relative_speed",
+    "relative_read",
+)
+FORMAT_PLAIN = ("perplexity",)
+"""Of those, the ones whose intervals 80 characters can't hold."""
 
 
 def comparison_table(data: ReportData) -> Table:
@@ -50,6 +74,46 @@ def task_table(data: ReportData) -> Table:
         table.add_column(column.short, justify="right", no_wrap=True)
     for comparison in tables:
         _add(table, comparison, TASK_KEYS)
+    return table
+
+
+def quality_table(data: ReportData) -> Table:
+    """How well each variant rates the texts, readable at 80 columns; a star as in the others."""
+    views = quality_views(data)
+    table = _of(views[0].table if views else None, "quality", QUALITY_COLUMNS)
+    for view in views:
+        _add(table, view.table, QUALITY_COLUMNS, counted=False, without=QUALITY_PLAIN)
+    if any(view.differences and view.differences.marked for view in views):
+        table.caption = "* the best perplexity, and what can't be told apart from it"
+        table.caption_justify = "left"
+    return table
+
+
+def quality_text(data: ReportData) -> Text:
+    """What the table has no room for: who can't be told apart, and on how many windows."""
+    text = Text()
+    for view in quality_views(data):
+        name = one_line(view.workload)
+        found = view.differences.short if view.differences else ()
+        for sentence in filter(None, (*found, quality_answer(data, view.workload))):
+            text.append(f"{name}: {plain(sentence)}\n")
+        text.append(f"{name}: {view.short}.\n", style="dim")
+        for number, note in enumerate(view.table.footnotes, 1):
+            text.append(f"{name}: ({number}) {note}\n", style="dim")
+    text.rstrip()
+    return text
+
+
+def formats_table(found: QuantizationTable) -> Table:
+    """The quantisations of a run, readable at 80 columns."""
+    table = _of(found.table, "format", FORMAT_COLUMNS)
+    named = replace(found.table, workload=found.quality)
+    _add(table, named, FORMAT_COLUMNS, counted=False, without=FORMAT_PLAIN)
+    reasons = (
+        f"({number}) {note.rstrip('.')}." for number, note in enumerate(found.table.footnotes, 1)
+    )
+    table.caption = " ".join([*found.notes, *reasons])
+    table.caption_justify = "left"
     return table
 
 
@@ -92,15 +156,42 @@ def sameness_text(view: SameView) -> Text:
     return text.append(view.judgement, style="red" if view.bad else "bold")
 
 
-def _add(table: Table, comparison: ComparisonTable, keys: tuple[str, ...] = KEYS) -> None:
+def _of(comparison: ComparisonTable | None, name: str, keys: tuple[str, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(name, overflow="fold", ratio=1, min_width=12)
+    for column in _columns(comparison, keys) if comparison else ():
+        table.add_column(_stacked(column.short), justify="right", no_wrap=True)
+    return table
+
+
+def _stacked(words: str) -> str:
+    """A head's words below each other, the last one alone: ``PPL against`` over ``base``."""
+    return "\n".join(words.replace("/", "/ ").rsplit(" ", 1))
+
+
+def _add(
+    table: Table,
+    comparison: ComparisonTable,
+    keys: tuple[str, ...] = KEYS,
+    *,
+    counted: bool = True,
+    without: tuple[str, ...] = (),
+) -> None:
     columns = _columns(comparison, keys)
     places = [comparison.columns.index(column) for column in columns]
     # Units differ between workloads (a long prompt's TTFT in s), so each section names its own.
     units = [Text(column.scale.unit, style="dim") for column in columns]
     table.add_row(Text(one_line(comparison.workload), style="bold"), *units)
     for row in comparison.rows:
-        cells = [_cell(row.values[place]) for place in places]
-        table.add_row(_name(row), *cells)
+        cells = [
+            _cell(
+                row.values[place],
+                interval=comparison.columns[place].key not in without,
+                note=not counted,
+            )
+            for place in places
+        ]
+        table.add_row(_name(row, counted=counted), *cells)
     table.add_section()
 
 
@@ -108,14 +199,18 @@ def _columns(comparison: ComparisonTable, keys: tuple[str, ...] = KEYS) -> list[
     return [column for column in comparison.columns if column.key in keys]
 
 
-def _name(row: Row) -> Text:
+def _name(row: Row, *, counted: bool) -> Text:
     text = Text(one_line(row.variant), style="red" if row.failed else "")
-    remarks = [*filter(None, [one_line(row.engine)]), f"n={row.repetitions}", *row.remarks]
-    return text.append("\n" + ", ".join(remarks), style="dim")
+    number = [f"n={row.repetitions}"] if counted else []
+    remarks = [*filter(None, [one_line(row.engine)]), *number, *row.remarks]
+    return text.append("\n" + ", ".join(remarks), style="dim") if remarks else text
 
 
-def _cell(value: Value) -> Text:
+def _cell(value: Value, *, interval: bool, note: bool) -> Text:
     text = Text(f"{value.text}{'*' if value.best else ''}", style="green" if value.best else "")
     if value.source:
         text.append(f" {value.source}", style="dim")
-    return text.append(f"\n{value.interval}", style="dim") if value.interval else text
+    if note and value.footnote and value.sort is None:
+        text.append(f" ({value.footnote})", style="dim")
+    shown = value.interval if interval else ""
+    return text.append(f"\n{shown}", style="dim") if shown else text

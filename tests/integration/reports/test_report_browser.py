@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
+from sample_quality import quality_sample
 
 from edgebench.reports.write import write_reports
 
@@ -53,6 +55,12 @@ def hostile_report(sample_run, tmp_path_factory):
     sample = replace(sample, variants=named, workloads=workloads, crash=crash)
     folder = sample.write(tmp_path_factory.mktemp("hostile"))
     return write_reports(folder)[1]
+
+
+@pytest.fixture(scope="module")
+def quality_report(tmp_path_factory):
+    """Fourteen variants of four frameworks, with quality beside speed."""
+    return write_reports(quality_sample().write(tmp_path_factory.mktemp("quality")))[1]
 
 
 @pytest.fixture
@@ -113,7 +121,7 @@ def test_the_page_can_reach_nothing(opened, report):
 
 
 @pytest.mark.parametrize("width", [320, 380, 800, 1200])
-@pytest.mark.parametrize("kind", ["report", "hostile_report"])
+@pytest.mark.parametrize("kind", ["report", "hostile_report", "quality_report"])
 def test_nothing_is_wider_than_the_screen(opened, request, kind, width):
     """A phone shows the page without scrolling sideways, whatever the names are."""
     page, _ = opened(request.getfixturevalue(kind), width=width)
@@ -215,6 +223,42 @@ def test_pictures_have_the_pages_colours(opened, report):
         "[...document.querySelectorAll('#pictures path')].map(p => getComputedStyle(p).fill)"
     )
     assert "rgb(125, 176, 255)" in fills
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+def test_no_text_of_a_plot_of_quality_covers_another(opened, quality_report, width):
+    """In the browser's own font too: numbers and ticks are apart, at the width of a phone too."""
+    page, seen = opened(quality_report, width=width)
+    assert seen["errors"] == []
+    plots = page.locator("#fronts figure > svg")
+    assert plots.count() == 2
+    for plot in plots.all():
+        boxes = plot.evaluate(
+            "svg => [...svg.querySelectorAll('text')].map(each => {"
+            " const box = each.getBBox(), at = each.getCTM();"
+            " const corner = new DOMPoint(box.x, box.y).matrixTransform(at);"
+            " return [each.textContent, corner.x, corner.y,"
+            "         box.width * at.a, box.height * at.d]; })"
+        )
+        assert len(boxes) > 14
+        # A line's box is higher than its digits.
+        shrunk = [(text, x, y + h * 0.2, x + w, y + h * 0.8) for text, x, y, w, h in boxes]
+        for (one, *a), (other, *b) in combinations(shrunk, 2):
+            apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+            assert apart, (one, other)
+
+
+def test_the_table_of_quality_sorts(opened, quality_report):
+    """A click on PPL brings the best perplexity up, and a variant's name leads its row."""
+    page, _ = opened(quality_report)
+    table = page.locator("#quality table").first
+    table.get_by_role("button", name="PPL", exact=True).click()
+    values = [
+        float(text.split()[0])
+        for text in table.locator("tbody td:nth-child(2) .value").all_inner_texts()
+    ]
+    assert len(values) == 14
+    assert values == sorted(values)
 
 
 def test_hostile_names_execute_nothing(opened, hostile_report):

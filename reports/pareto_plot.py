@@ -1,0 +1,243 @@
+"""Pictures of quality against cost: numbered points, and the line of those that none dominates."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator, ScalarFormatter
+
+from edgebench.reports import svg
+from edgebench.reports.format import shown
+from edgebench.reports.plots import Plot, axis_names, chart
+from edgebench.reports.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from edgebench.reports.pareto import Front, Point
+
+HEIGHT = 300
+MARKER = 3.5
+"""A point's radius, in pixels."""
+
+DIGIT, LINE = 6.4, 9.0
+"""Width and height of a digit, in pixels."""
+
+GAP = 1.5
+"""Between labels, in pixels."""
+
+NEAR = 10.0
+"""From here on a line leads from a point to its number, in pixels."""
+
+_LOG_FROM = 5.0
+"""Values that differ more than so many times are drawn on a logarithmic axis."""
+
+_ROOM = 0.06
+_DISTANCES = (9.0, 13.0, 18.0, 24.0, 31.0, 40.0, 52.0)
+_ANGLES = (45, 315, 135, 225, 0, 90, 180, 270, 22, 338, 158, 202, 68, 292, 112, 248)
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, in pixels."""
+
+
+def front_plot(front: Front, *, name: str) -> Plot:
+    """One plane.
+
+    Args:
+        front: what to draw.
+        name: unique in the page.
+    """
+    costs = [_cost(front, point) for point in front.points]
+    with mpl.rc_context(svg.DRAWING):
+        figure, axes = chart(height=HEIGHT)
+        axes.grid(visible=True, axis="x")
+        _axis(axes, [value for cost in costs for value in cost], upright=False)
+        _axis(axes, [each for point in front.points for each in _rated(point)], upright=True)
+        corners = _corners(axes, front)
+        axes.plot(*zip(*corners, strict=True), color=svg.ACCENT, linewidth=1.2, alpha=0.6)
+        for point, cost in zip(front.points, costs, strict=True):
+            _point(axes, point, cost)
+        _numbers(axes, front, [cost[0] for cost in costs], corners)
+        better = "→" if front.higher else "←"
+        unit = f", {front.scale.unit}" if front.scale.unit else ""
+        axis_names(
+            axes, x=f"{front.label.lower()}{unit} ({better} better)", y="perplexity (↓ better)"
+        )
+    return Plot(
+        title=front.label,
+        svg=svg.to_svg(
+            figure,
+            name=name,
+            title=f"Perplexity against {front.label.lower()}",
+            description=_said(front),
+        ),
+        remark="more to the right and further down is better"
+        if front.higher
+        else "more to the left and further down is better",
+    )
+
+
+def place_labels(
+    points: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    frame: Box,
+    line: Sequence[tuple[float, float]] = (),
+) -> list[tuple[float, float]]:
+    """Where to write beside points so that no text covers another one, a point or a line.
+
+    Args:
+        points: in pixels.
+        sizes: width and height of each text, in pixels.
+        frame: where there is room.
+        line: the corners of a line that is level or upright everywhere, in pixels.
+
+    Returns:
+        The middle of each text, nearest to its point where there is a free place; where there is
+        none, the place that covers least.
+    """
+    markers = [(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in points]
+    lines = [
+        (min(x, u) - 1, min(y, v) - 1, max(x, u) + 1, max(y, v) + 1)
+        for (x, y), (u, v) in pairwise(line)
+    ]
+    placed: list[Box] = []
+    for (x, y), (width, height) in zip(points, sizes, strict=True):
+        candidates = [
+            _box(x + distance * math.cos(angle), y + distance * math.sin(angle), width, height)
+            for distance in _DISTANCES
+            for angle in map(math.radians, _ANGLES)
+        ]
+        taken = [*placed, *markers, *lines]
+        best = min(
+            candidates,
+            key=lambda box: sum(_shared(box, other) for other in taken) + _outside(box, frame),
+        )
+        placed.append(best)
+    return [((left + right) / 2, (bottom + top) / 2) for left, bottom, right, top in placed]
+
+
+def _cost(front: Front, point: Point) -> tuple[float, ...]:
+    """The value, and the ends of its interval where there is one."""
+    values = (point.cost.median, point.cost.ci_low, point.cost.ci_high)
+    return tuple(front.scale.of(value) for value in values if value is not None)
+
+
+def _rated(point: Point) -> tuple[float, ...]:
+    values = (point.perplexity, point.low, point.high)
+    return tuple(value for value in values if value is not None)
+
+
+def _axis(axes: Axes, values: Sequence[float], *, upright: bool) -> None:
+    low, high = min(values), max(values)
+    axis = axes.yaxis if upright else axes.xaxis
+    set_limits = axes.set_ylim if upright else axes.set_xlim
+    if low > 0 and high / low > _LOG_FROM:
+        (axes.set_yscale if upright else axes.set_xscale)("log")
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+        room = (high / low) ** _ROOM
+        set_limits(low / room, high * room)
+        return
+    # An offset beside the axis would hide what the ticks are.
+    axis.set_major_formatter(ScalarFormatter(useOffset=False))
+    room = (high - low) * _ROOM or abs(high) * _ROOM or 1.0
+    set_limits(low - room, high + room)
+
+
+def _corners(axes: Axes, front: Front) -> list[tuple[float, float]]:
+    """The edge of what can be had, from one side of the picture to another.
+
+    What costs more than one point and less than the next can be had no better than the first.
+    """
+    best = [(front.scale.of(point.cost.median or 0.0), point.perplexity) for point in front.best]
+    (left, right), top = axes.get_xlim(), axes.get_ylim()[1]
+    if front.higher:
+        ends = [(left, best[0][1]), *best, (best[-1][0], top)]
+        between = [(one[0], other[1]) for one, other in pairwise(ends)]
+    else:
+        ends = [(best[0][0], top), *best, (right, best[-1][1])]
+        between = [(other[0], one[1]) for one, other in pairwise(ends)]
+    return [ends[0], *(each for pair in zip(between, ends[1:], strict=True) for each in pair)]
+
+
+def _point(axes: Axes, point: Point, cost: tuple[float, ...]) -> None:
+    colour = svg.BAR if point.dominated_by else svg.ACCENT
+    bars = [(cost[1:], (point.perplexity,) * 2)] if len(cost) > 1 else []
+    if point.low is not None and point.high is not None:
+        bars.append(((cost[0],) * 2, (point.low, point.high)))
+    for x, y in bars:
+        axes.plot(x, y, color=colour, linewidth=0.8, alpha=0.7)
+    axes.plot(
+        [cost[0]],
+        [point.perplexity],
+        marker="o",
+        markersize=2 * MARKER,
+        markeredgewidth=0,
+        color=colour,
+        zorder=3,
+    )
+
+
+def _numbers(
+    axes: Axes, front: Front, costs: Sequence[float], corners: Sequence[tuple[float, float]]
+) -> None:
+    values = [(cost, point.perplexity) for cost, point in zip(costs, front.points, strict=True)]
+    pixels = [(float(x), float(y)) for x, y in axes.transData.transform(values)]
+    line = [(float(x), float(y)) for x, y in axes.transData.transform(corners)]
+    sizes = [(DIGIT * len(str(point.number)) + GAP, LINE + GAP) for point in front.points]
+    frame = axes.get_window_extent()
+    middles = place_labels(pixels, sizes, (frame.x0, frame.y0, frame.x1, frame.y1), line)
+    back = axes.transData.inverted()
+    for point, value, pixel, middle in zip(front.points, values, pixels, middles, strict=True):
+        x, y = back.transform(middle)
+        if math.dist(pixel, middle) > NEAR:
+            axes.plot([value[0], x], [value[1], y], color=svg.MUTED, linewidth=0.5, zorder=2)
+        axes.text(
+            x,
+            y,
+            str(point.number),
+            ha="center",
+            va="center_baseline",
+            fontsize=9.5,
+            fontweight="normal" if point.dominated_by else "bold",
+            color=svg.MUTED if point.dominated_by else svg.INK,
+            bbox={"facecolor": svg.SURFACE, "edgecolor": "none", "alpha": 0.85, "pad": 0.3},
+            zorder=4,
+        )
+
+
+def _box(x: float, y: float, width: float, height: float) -> Box:
+    return x - width / 2, y - height / 2, x + width / 2, y + height / 2
+
+
+def _shared(one: Box, other: Box) -> float:
+    """The area that two boxes share."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    return width * height if width > 0 and height > 0 else 0.0
+
+
+def _outside(box: Box, frame: Box) -> float:
+    """How much of a box is beyond the frame."""
+    whole = (box[2] - box[0]) * (box[3] - box[1])
+    return whole - _shared(box, frame)
+
+
+def _said(front: Front) -> str:
+    return "; ".join(_lines(front)) + "."
+
+
+def _lines(front: Front) -> Iterator[str]:
+    for point in front.points:
+        cost = f"{shown(point.cost, front.scale).value}{front.scale.suffix}"
+        grey = ", dominated" if point.dominated_by else ""
+        yield (
+            f"{point.number}, {one_line(point.variant)}: {cost}, perplexity {point.written}{grey}"
+        )
