@@ -37,7 +37,7 @@ def test_the_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
     }
     own = [variant.id for variant in variants.values() if variant.framework is None]
     assert "mlc q4f32_1 threads=2" not in own
-    assert len(run.record.cells) == 2 * len(variants)
+    assert len(run.record.cells) == 3 * len(variants)
     for variant in variants.values():
         assert variant.artifact is not None
         assert variant.artifact.parameters == 134_515_008
@@ -62,7 +62,17 @@ def test_the_frameworks_run_the_same_model_end_to_end(tmp_path: Path) -> None:
             mapped = trial.metrics["peak_file_bytes"].value
             assert mapped is not None
             assert peak > mapped > 0.8 * artifact.bytes
+    (protocol,) = (each.quality for each in run.record.workloads if each.quality)
+    assert protocol.windows == protocol.windows_planned
+    assert protocol.reference is not None
+    for cell in run.record.cells:
+        if cell.workload == "prose":
+            ratio = cell.metrics["perplexity_ratio"].median
+            assert ratio is not None
+            assert 0.9 < ratio < 2
+            rates_others = variants[cell.variant].runner != "mediapipe"
+            assert (cell.metrics["kl_divergence"].median is not None) == rates_others
     frame = run.to_frame()
     rates = frame[(frame.metric == "decode_rate") & (frame.phase == "measured")]
-    assert len(rates) == 2 * len(run.record.cells)
+    assert len(rates) == 2 * 2 * len(variants)
     assert (rates.value > 0).all()

@@ -40,9 +40,9 @@ def test_validate_says_what_would_run() -> None:
         "pp512-tg128",
         "512 tokens, natural",
         "5 to 20, until the median is known to ±2 %",
-        "660 s in all, 120 s a load or generation",
+        "780 s in all, 120 s a load or generation",
         "every variant and each framework's most exact artifact",
-        "valid: 6 variants on 2 workloads, 12 cells",
+        "valid: 6 variants on 3 workloads, 18 cells",
     ):
         assert expected in result.output
     assert max(map(len, result.output.splitlines())) <= 80
@@ -63,7 +63,7 @@ def test_validate_prints_json() -> None:
         "mlc q4f32_1 threads=4",
     ]
     assert printed["variants"][0]["sweep"] == "llama.cpp source"
-    assert printed["cells"] == 16
+    assert printed["cells"] == 24
     assert printed["scenario"]["measure"]["seed"] == 1
 
 

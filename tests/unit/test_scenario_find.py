@@ -21,17 +21,31 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_shipped_scenarios_are_known_and_right() -> None:
     """Every scenario that is shipped loads, with all its options known to the runner."""
-    assert builtin_scenarios() == ["llama2-7b", "smollm2-135m"]
-    for name in builtin_scenarios():
-        scenario = load_scenario(find_scenario(name), runners=runner_classes())
-        assert {variant.runner for variant in scenario.variants} == {
-            "llama.cpp",
-            "mnn",
-            "mediapipe",
-            "mlc",
-        }
+    assert builtin_scenarios() == ["llama2-7b", "quantization", "smollm2-135m", "wikitext2"]
+    environ = {"MODEL": "/models/a.gguf", "WIKITEXT2": "/texts/wiki.test.raw"}
+    frameworks = {"llama.cpp", "mnn", "mediapipe", "mlc"}
+    for name, runners, workloads in (
+        ("llama2-7b", frameworks, {"chat", "pp512-tg128", "prose"}),
+        ("quantization", frameworks, {"prose", "decode"}),
+        ("smollm2-135m", frameworks, {"chat", "pp512-tg128", "prose"}),
+        ("wikitext2", {"llama.cpp"}, {"wikitext2"}),
+    ):
+        scenario = load_scenario(find_scenario(name), runners=runner_classes(), environ=environ)
+        assert {variant.runner for variant in scenario.variants} == runners
         assert scenario.name == name
-        assert {workload.name for workload in scenario.workloads} == {"chat", "pp512-tg128"}
+        assert {workload.name for workload in scenario.workloads} == workloads
+        assert any(workload.quality for workload in scenario.workloads)
+
+
+@pytest.mark.parametrize("missing", ["MODEL", "WIKITEXT2"])
+def test_what_a_shipped_scenario_leaves_to_the_user_is_asked_for(missing: str) -> None:
+    """A variable that is not set is named, with the line that needs it."""
+    environ = {"MODEL": "/models/a.gguf", "WIKITEXT2": "/texts/wiki.test.raw"}
+    del environ[missing]
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(find_scenario("wikitext2"), environ=environ)
+    (line,) = caught.value.message.splitlines()
+    assert line.endswith(f"the environment variable {missing} is not set; the path needs it")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +86,8 @@ def test_a_near_miss_is_named(folder: Path, name: str) -> None:
         f"there is no scenario {name!r}: no such file, and none that edgebench ships"
     )
     assert caught.value.remedy == (
-        "did you mean 'llama2-7b'? edgebench ships llama2-7b, smollm2-135m."
+        "did you mean 'llama2-7b'? "
+        "edgebench ships llama2-7b, quantization, smollm2-135m, wikitext2."
     )
 
 
