@@ -1,21 +1,23 @@
-"""Scoring with llama.cpp: as few decodes as logits have room for, and their softmax."""
+"""Scoring with llama.cpp: as few decodes as logits have room for."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from edgebench.runners.base import RunnerFailure, Scores
+from edgebench.runners.base import RunnerFailure
+from edgebench.runners.rated_logits import RatedLogits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from edgebench.runners.base import ScoreRequest
+    from edgebench.runners.base import ScoreRequest, Scores
 
 LOGITS_BYTES = 256 << 20
 """The most that the logits of one decode may take: the second half of a window of 512 tokens fits
 in one even with a vocabulary of 262,144. Of a step of 512 tokens, llama.cpp itself holds twice as
 many."""
+
+BAD = "the file is damaged, or its quantisation or the options lose a number's range"
 
 KEEP_DATA = False  # forgetting the cells is enough; clearing their memory would only take time
 
@@ -37,15 +39,12 @@ def score(
         request: checked.
 
     Raises:
-        RunnerFailure: llama.cpp can't decode them.
+        RunnerFailure: llama.cpp can't decode them, or a logit is no number.
     """
+    import numpy as np  # noqa: PLC0415 - the bindings need it too
+
     ids, start = request.ids, request.start
-    # For each position the token that stands next, then the candidates.
-    wanted = [[number] for number in ids[start:]]
-    for more, further in zip(wanted, request.candidates, strict=False):
-        more.extend(further)
-    rated: list[list[float]] = []
-    top_ids: list[int] = []
+    rated = RatedLogits(request)
     lib.llama_memory_clear(lib.llama_get_memory(context), KEEP_DATA)
     batch = lib.llama_batch_init(min(batch_size, len(ids)), 0, 1)
     try:
@@ -55,17 +54,12 @@ def score(
                 msg = f"llama_decode failed at positions {first} to {last - 1}"
                 raise RunnerFailure(msg)
             if rows:
-                part = wanted[len(rated) : len(rated) + rows]
-                numbers, best = _rate(lib, context, vocabulary, part)
-                rated += numbers
-                top_ids += best
+                # One buffer, in the order of the batch; good until the next decode.
+                pointer = lib.llama_get_logits(context)
+                rated.add(np.ctypeslib.as_array(pointer, shape=(rows, vocabulary)))
     finally:
         lib.llama_batch_free(batch)
-    return Scores(
-        log_likelihoods=[numbers[0] for numbers in rated],
-        top_ids=top_ids,
-        candidates=[numbers[1:] for numbers in rated] if request.candidates else None,
-    )
+    return rated.scores("llama.cpp", BAD)
 
 
 def parts(count: int, start: int, batch_size: int, rows: int) -> Iterator[tuple[int, int]]:
@@ -100,39 +94,3 @@ def _fill(batch: Any, ids: Sequence[int], first: int, last: int, start: int) -> 
         batch.seq_id[row][0] = 0
         batch.logits[row] = position in wanted
     return len(wanted)
-
-
-def _rate(
-    lib: Any,  # noqa: ANN401
-    context: Any,  # noqa: ANN401
-    vocabulary: int,
-    wanted: Sequence[Sequence[int]],
-) -> tuple[list[list[float]], list[int]]:
-    """Log-likelihoods after a decode.
-
-    Args:
-        lib: the bindings.
-        context: what decoded.
-        vocabulary: how many logits each position has.
-        wanted: for each position whose logits were wanted the tokens to rate.
-
-    Returns:
-        The numbers, in the shape of `wanted`, and the likeliest token of each position.
-    """
-    import numpy as np  # noqa: PLC0415 - the bindings need it too
-
-    # One buffer, in the order of the batch; good until the next decode.
-    pointer = lib.llama_get_logits(context)
-    logits = np.ctypeslib.as_array(pointer, shape=(len(wanted), vocabulary))
-    best = logits.argmax(axis=1).tolist()
-    shifted = np.empty(vocabulary, dtype=np.float32)
-    rated = []
-    with np.errstate(invalid="ignore"):  # whoever asked is told of what is no number
-        for row, ids, top in zip(logits, wanted, best, strict=True):
-            # The exponentials in float32, which is three times as fast and right to 1e-7; their sum
-            # and what is subtracted from each logit in float64.
-            np.subtract(row, row[top], out=shifted)
-            np.exp(shifted, out=shifted)
-            total = float(row[top]) + math.log(shifted.sum(dtype=np.float64))
-            rated.append((row[list(ids)].astype(np.float64) - total).tolist())
-    return rated, best

@@ -372,7 +372,7 @@ def test_tokens_are_drawn_by_how_likely_they_are(monkeypatch: pytest.MonkeyPatch
     """Over all places of the first mark each is drawn as often as its share, in blocks or not."""
     from edgebench.models import reference_head, reference_samples, weights
 
-    places, keep, draws = 500, 5, 4
+    places, keep, draws = 500, 5, 12
     column = 1.5 * np.random.default_rng(8).standard_normal(40)
     # More alike than are kept, so that ids and not values tell who is left out.
     column[[3, 4, 9, 20, 30, 31, 35]] = column.max()
