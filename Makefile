@@ -33,6 +33,7 @@ bench: $(VENV)/.developed
 	$(BIN)/python benchmarks/collectors_cost.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/fidelity.py
+	$(BIN)/python benchmarks/perplexity_parity.py
 	$(BIN)/python benchmarks/mnn_fidelity.py
 	$(BIN)/python benchmarks/mnn_conversion.py
 	$(BIN)/python benchmarks/litert_fidelity.py

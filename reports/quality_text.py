@@ -197,9 +197,10 @@ def _reference(quality: QualityRecord) -> Iterator[str]:
 
 def _covered(reference: QualityReference) -> str:
     return (
-        f"KL divergence is over its {quantity(reference.candidates, '1')} likeliest tokens at each "
-        f"position, which hold {percent(reference.covered)} of the probability, and all others as "
-        "one: the real one is at least as large."
+        "KL divergence is exact over its likeliest tokens at each position, which hold "
+        f"{percent(reference.covered)} of the probability, and estimated without bias over all "
+        f"others, from samples of them; {quantity(reference.candidates, '1')} tokens are rated a "
+        "position."
     )
 
 

@@ -294,8 +294,8 @@ _ALL = (
         "nat",
         "lower",
         "Mean of KL(reference || variant) over the scored positions, in nat; the reference is the "
-        "source's weights in float32. Tokens beyond the reference's likeliest count as one, which "
-        "can only make it smaller.",
+        "source's weights in float32. Over the reference's likeliest tokens it is exact, over all "
+        "others estimated without bias from samples of them, the same for all variants.",
     ),
     Metric(
         "kl_divergence_p99",

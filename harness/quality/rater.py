@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from edgebench.models.ratings import kl_divergences
 from edgebench.runners.base import ScoreRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from edgebench.harness.prepare import PreparedVariant
@@ -152,27 +154,24 @@ class Rater:
         assert self._model is not None
         model = self._model
         self.recorded = count
-        return Trial(
-            kind="quality",
-            variant=self.id,
-            workload=self._task.workload,
-            block=0,
-            repetition=0,
-            phase="measured",
-            status="ok",
-            started_at=self._started_at,
-            duration_s=sum(each.duration_s for each in self.windows[:count]),
-            metrics=self._metrics(count),
-            windows=self.windows[:count],
-            effective_options=model.effective_options,
-            parameters=model.parameters,
-            weight_bytes_per_token=model.weight_bytes_per_token,
-            engine=model.engine,
-            engine_version=model.engine_version,
+        windows = self.windows[:count]
+        return self._trial(windows, "ok").model_copy(
+            update={
+                "metrics": self._metrics(count),
+                "windows": windows,
+                "effective_options": model.effective_options,
+                "parameters": model.parameters,
+                "weight_bytes_per_token": model.weight_bytes_per_token,
+                "engine": model.engine,
+                "engine_version": model.engine_version,
+            }
         )
 
     def failed(self, failure: Failure) -> Trial:
         """How it failed."""
+        return self._trial(self.windows, "failed").model_copy(update={"failure": failure})
+
+    def _trial(self, windows: Sequence[WindowRecord], status: Literal["ok", "failed"]) -> Trial:
         return Trial(
             kind="quality",
             variant=self.id,
@@ -180,10 +179,9 @@ class Rater:
             block=0,
             repetition=0,
             phase="measured",
-            status="failed",
+            status=status,
             started_at=self._started_at,
-            duration_s=sum(each.duration_s for each in self.windows),
-            failure=failure,
+            duration_s=sum(each.duration_s for each in windows),
         )
 
     def _metrics(self, count: int) -> dict[str, Measured]:

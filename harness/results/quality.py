@@ -52,8 +52,11 @@ class QualityReference(BaseModel):
     windows: list[WindowRecord] = Field(
         description="As of a variant, in the same order; kl_divergence and top1 are null."
     )
-    candidates: float = Field(description="Tokens whose likelihoods were kept, a position.")
-    covered: float = Field(description="The mean share of the probability that they hold.")
+    candidates: float = Field(
+        description="Tokens that variants rate at a position: the likeliest, and samples of all "
+        "others."
+    )
+    covered: float = Field(description="The mean share of the probability that the likeliest hold.")
     stored_bytes: int = Field(description="Of all positions' likelihoods together.")
     cached_windows: int = Field(default=0, description="Windows that were rated before this run.")
     duration_s: float = Field(description="What the others took to rate, in seconds.")

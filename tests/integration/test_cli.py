@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import edgebench
 
 from edgebench.harness.errors import ExitStatus
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.conftest import MakeScenario
-
-
-def edgebench(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "edgebench", *map(str, arguments)],
-        capture_output=True, text=True, check=False,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "80", **environment},
-    )  # fmt: skip
 
 
 def test_a_run_that_worked_exits_0_and_names_its_files(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from command_line import edgebench
 from tiny_models import tiny_folder
 
 from edgebench.harness.results.run import read_run
@@ -42,21 +40,13 @@ measure: {warmup: {min: 1, max: 1}, repetitions: {min: 3, max: 3}, timeout_s: 60
 """
 
 
-def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "edgebench", *arguments],
-        capture_output=True, text=True, check=False, cwd=folder,
-        env={**os.environ, "EDGEBENCH_CACHE": str(folder / "cache")},
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """The folder of a run whose last variant can't be made, and what the run printed."""
     folder = tmp_path_factory.mktemp("all")
     tiny_folder(folder / "tiny", "llama")
     (folder / "all.yaml").write_text(SCENARIO, encoding="utf-8")
-    ran = command("run", "all.yaml", "--json", folder=folder)
+    ran = edgebench("run", "all.yaml", "--json", cwd=folder, EDGEBENCH_CACHE=str(folder / "cache"))
     assert ran.returncode == 3, ran.stderr
     return folder, json.loads(ran.stdout)
 
@@ -101,11 +91,19 @@ def test_the_frameworks_take_turns(done: tuple[Path, Any]) -> None:
 def test_what_was_made_is_verified_alone(done: tuple[Path, Any]) -> None:
     """`edgebench verify` says the same without measuring, as a table of 80 columns and in JSON."""
     folder, _ = done
-    shown = command("verify", "all.yaml", folder=folder)
+    shown = edgebench("verify", "all.yaml", cwd=folder, EDGEBENCH_CACHE=str(folder / "cache"))
     assert shown.returncode == 3  # one could not be made
     assert "agrees" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 80
-    exact = command("verify", "all.yaml", "--runners", "llama.cpp", "--json", folder=folder)
+    exact = edgebench(
+        "verify",
+        "all.yaml",
+        "--runners",
+        "llama.cpp",
+        "--json",
+        cwd=folder,
+        EDGEBENCH_CACHE=str(folder / "cache"),
+    )
     assert exact.returncode == 0
     (variant,) = json.loads(exact.stdout)["variants"]
     assert variant["sameness"]["verdict"] == "agrees"
@@ -124,7 +122,14 @@ def test_the_most_exact_artifacts_are_verified_and_not_measured(tmp_path: Path) 
     )
     text += SCENARIO[SCENARIO.index("workloads:") :]
     (tmp_path / "all.yaml").write_text(text, encoding="utf-8")
-    done = command("run", "all.yaml", "--quick", "--json", folder=tmp_path)
+    done = edgebench(
+        "run",
+        "all.yaml",
+        "--quick",
+        "--json",
+        cwd=tmp_path,
+        EDGEBENCH_CACHE=str(tmp_path / "cache"),
+    )
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
     assert len(printed["cells"]) == 4

@@ -7,14 +7,12 @@ zero, which is what it agrees with here; it differs from any other.
 from __future__ import annotations
 
 import json
-import os
 import struct
-import subprocess
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import edgebench
 from flat_model import write_model
 
 from edgebench.harness.errors import ExitStatus
@@ -52,14 +50,6 @@ def write_scenario(
         encoding="utf-8",
     )
     return path
-
-
-def edgebench(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "edgebench", *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=cwd,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "80"},
-    )  # fmt: skip
 
 
 def test_a_variant_that_computes_the_same_agrees(tmp_path: Path) -> None:

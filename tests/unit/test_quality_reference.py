@@ -85,7 +85,7 @@ def silent(_: str) -> None:
 
 
 def bits(ratings: Ratings) -> tuple[bytes, ...]:
-    parts = (ratings.log_likelihoods, ratings.offsets, ratings.ids)
+    parts = (ratings.log_likelihoods, ratings.offsets, ratings.ids, ratings.samples)
     return tuple(part.tobytes() for part in (*parts, ratings.candidate_log_likelihoods))
 
 

@@ -1,19 +1,30 @@
 """What the reference says at many positions, compactly, and how far others are from it.
 
 Whole distributions over a vocabulary of 150,000 tokens would take 600 kB a position. Kept are the
-likeliest tokens that cover nearly all of the probability; a divergence is computed over those
-and, as one, all other tokens. What that and the rounding of what is kept do to a divergence:
+likeliest tokens T that cover nearly all of the probability and, where they don't, samples of all
+others, each drawn as often as it is likely. With p the reference, q the variant, ``rest`` and
+``left`` what p and q leave for the others, the divergence is (the chain rule)
 
-- All others as one: by the chain rule, ``KL = KL(coarse) + rest * KL(others)``, where ``rest`` is
-  the reference's share of the others and ``KL(others)`` the divergence among them. The second
-  part, which is at least 0, is lost: the figure is never too large. Where the logits of the others
-  differ from the reference's by values within an interval of the width w, less than
-  ``rest * w**2 / 8`` is lost (Hoeffding's lemma).
+    sum over T of p ln(p / q) + rest * ln(rest / left) + rest * KL(others)
+
+where KL(others) is the divergence among the others, with shares of ``rest`` and of ``left``. It is
+the mean of ``r - 1 - ln r`` over samples, ``r = (q / left) / (p / rest)``. How exact that is:
+
+- The first two terms are. The mean of the third over all samples that could have been drawn is its
+  value, for any q: the estimate is unbiased. It is never negative, and exact where r is the same
+  for all others. Its standard error is about ``rest`` times the deviation of ``r - 1 - ln r`` over
+  the root of the number of samples; in a mean over positions that is divided by the root of their
+  number. All variants have the same samples.
+- Where there are none, the third term is missing and the figure too small by it. Where the logits
+  of the others differ from the reference's by values within an interval of the width w, that is
+  less than ``rest * w**2 / 8`` (Hoeffding's lemma).
 - float32: a kept log-likelihood l is off by at most ``2**-24 * abs(l)``, that is 1e-6 for the
   unlikeliest that are kept. The rest is computed from the rounded values, so that they are a
   distribution again: where a variant says what the reference says, the divergence is off by the
-  square of that, some 1e-13 nat; elsewhere by ``2**-24 * sum(p * abs(l) * abs(ln(p / q)))``, some
-  1e-7 of its own size.
+  square of that over the rest, at most some 1e-10 nat; elsewhere by
+  ``2**-24 * sum(p * abs(l) * abs(ln(p / q)))``, some 1e-7 of its own size.
+- What q leaves, below 1e-5, is rounding of what it gives to T. There ``r - 1``, whose mean is 0, is
+  left out: that needs the logarithms only.
 """
 
 from __future__ import annotations
@@ -219,8 +230,7 @@ def kl_divergences(
     drawn = (rest > _LEAST) & (ratings.samples > 0)
     count = ratings.samples[drawn]
     total[drawn] += rest[drawn] * _sums(np.where(sampled, above, 0.0), offsets)[drawn] / count
-    # The mean of the ratios is 1 on average over all samples: what it is above 1 by is what the
-    # mean logarithm is too low by, nearly. Where rounding makes the ratios it says nothing.
+    # The sums above are rest * mean(ln(p / q)), in which `left` cancels; here is mean(r) - 1.
     drawn &= left > _ROUNDED
     mean = _sums(np.where(sampled, np.exp(-above), 0.0), offsets)[drawn] / ratings.samples[drawn]
     total[drawn] += rest[drawn] * (mean * rest[drawn] / left[drawn] - 1)

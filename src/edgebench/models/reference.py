@@ -33,12 +33,14 @@ COVERED = 0.999
 MOST_CANDIDATES = 2048
 """No more candidates than that, even where they cover less: a flat distribution has no end."""
 
+WINDOW_COVERED = 0.9999
+"""As `COVERED`, for the likeliest tokens at a position of a window."""
+
 MOST_WINDOW_CANDIDATES = 160
-"""The same for windows, of which there are many more positions: see `WINDOW_DRAWS`."""
+"""As `MOST_CANDIDATES`, for windows, of which there are many more positions."""
 
 WINDOW_DRAWS = 80
-"""How many other tokens are drawn at a position of a window whose candidates cover less than
-`COVERED`; with them it takes at most 2,000 bytes."""
+"""How many others are drawn where those cover less; all take at most 2,000 bytes a position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,8 @@ class Reference:
 
         Returns:
             For each pass, when it is done, and in it for each window, the ratings of
-            ``ids[start:]``; the candidates are the fewest that cover `COVERED` of the
-            probability, at most `MOST_WINDOW_CANDIDATES`; where those cover less there are
+            ``ids[start:]``; the candidates are the fewest that cover `WINDOW_COVERED` of
+            the probability, at most `MOST_WINDOW_CANDIDATES`; where those cover less there are
             `WINDOW_DRAWS` samples of the others, which depend on nothing but weights and ids.
 
         Raises:
@@ -234,7 +236,7 @@ class Reference:
             found,
             chance,
             draws=WINDOW_DRAWS,
-            covered=COVERED,
+            covered=WINDOW_COVERED,
             progress=lambda done, size: self._progress(
                 f"output layer anew, token {done} of {size}"
             ),
@@ -279,8 +281,10 @@ def _planned(trees: Sequence[Tree]) -> tuple[Rows, list[Wanted], list[Wanted]]:
 
 
 def _ratings(found: Likeliest, rows: slice, samples: Samples | None = None) -> Ratings:
-    drawn = (samples.ids[rows], samples.log_likelihoods[rows]) if samples is not None else None
-    return compact(found.ids[rows], found.log_likelihoods[rows], found.named[rows], COVERED, drawn)
+    parts = found.ids[rows], found.log_likelihoods[rows], found.named[rows]
+    if samples is None:
+        return compact(*parts, COVERED)
+    return compact(*parts, WINDOW_COVERED, (samples.ids[rows], samples.log_likelihoods[rows]))
 
 
 def _positions(found: Likeliest) -> Iterator[Position]:

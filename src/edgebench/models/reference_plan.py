@@ -66,7 +66,7 @@ def tokens_a_pass(architecture: Architecture, kept: int) -> int:
 
     Args:
         architecture: of the model.
-        kept: how many of the likeliest tokens are kept at a position.
+        kept: how many tokens' log-likelihoods are kept at a position, at most.
     """
     hidden = architecture.hidden_size
     queries = architecture.heads * architecture.head_size

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from command_line import edgebench
 from tiny_models import byte_level_tokenizer
 from tokenizers import Tokenizer
 
@@ -39,21 +38,15 @@ measure: {{warmup: {{min: 1, max: 1}}, repetitions: {{min: 2, max: 2}}, timeout_
 """
 
 
-def edgebench(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "edgebench", *arguments],
-        capture_output=True, text=True, check=False, cwd=folder,
-        env={**os.environ, "EDGEBENCH_CACHE": str(folder / "cache")},
-    )  # fmt: skip
-
-
 def test_a_bundle_runs_as_it_is(tiny: Any, tmp_path: Path) -> None:
     """Prompts are made by its own tokenizer; ids that no text has are a failed row with why."""
     os.link(tiny.artifact, tmp_path / "mine.litertlm")
     (tmp_path / "s.yaml").write_text(
         SCENARIO.format(name="mine.litertlm", said=SAID), encoding="utf-8"
     )
-    done = edgebench("run", "s.yaml", "--json", folder=tmp_path)
+    done = edgebench(
+        "run", "s.yaml", "--json", cwd=tmp_path, EDGEBENCH_CACHE=str(tmp_path / "cache")
+    )
     assert done.returncode == 3, done.stderr
     printed = json.loads(done.stdout)
     said, long, drawn = printed["cells"]
@@ -100,7 +93,7 @@ def test_what_is_no_bundle_is_named(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(
         SCENARIO.format(name="model.gguf", said=SAID), encoding="utf-8"
     )
-    done = edgebench("run", "s.yaml", folder=tmp_path)
+    done = edgebench("run", "s.yaml", cwd=tmp_path, EDGEBENCH_CACHE=str(tmp_path / "cache"))
     assert done.returncode == 4
     text = " ".join((done.stdout + done.stderr).split())
     assert "model.gguf is a GGUF file" in text
