@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from edgebench.harness.store.references import SUFFIX
 from edgebench.models.canonical import open_model
 from edgebench.models.ratings import Ratings
 from edgebench.models.reference import Reference
+from edgebench.models.timed_weights import TimedWeights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +58,8 @@ class CachedReference:
         self._kept = store.kept_reference(source.sha256, REFERENCE_VERSION)
         self._progress = progress
         self._tokens = 0
+        self._passes = 0
+        self._weights = TimedWeights({})
         self._asked: list[int] = []
         self._keeps = True
 
@@ -89,11 +93,25 @@ class CachedReference:
 
     @property
     def seconds_a_window(self) -> float:
-        """About what a window that is not in the store takes; 0 where none was ever rated."""
+        """About what a window that is not in the store takes beside reading the weights.
+
+        0 where none was ever rated.
+        """
         if not self._asked:
             return 0.0
-        pace = self.duration_s / self._tokens if self._tokens else self._known_pace()
-        return pace * sum(self._asked) / len(self._asked)
+        return (self._pace or self._known_pace()) * sum(self._asked) / len(self._asked)
+
+    @property
+    def reading_s(self) -> float:
+        """What reading all weights once takes, which one pass over many windows does once."""
+        return self._weights.seconds / max(1, self._passes)
+
+    @property
+    def _pace(self) -> float:
+        """Seconds a token, without reading the weights."""
+        if not self._tokens:
+            return 0.0
+        return max(0.0, self.duration_s - self._weights.seconds) / self._tokens
 
     def missing(self, windows: Sequence[Window]) -> int:
         """How many of some windows would have to be rated; damaged ratings count as there."""
@@ -130,6 +148,7 @@ class CachedReference:
             done, left = left[: len(made)], left[len(made) :]
             found.update(zip(done, made, strict=True))
             self.computed += len(made)
+            self._passes += 1
             self._tokens += sum(len(missing[name].ids) for name in done)
             self.duration_s += time.monotonic() - begun
             self._keep(dict(zip(done, made, strict=True)))
@@ -138,7 +157,9 @@ class CachedReference:
 
     @cached_property
     def _model(self) -> CanonicalModel:
-        return open_model(self._source.path)
+        model = open_model(self._source.path)
+        self._weights = TimedWeights(model.weights)
+        return replace(model, weights=self._weights)
 
     def _read(self, name: str, window: Window) -> Ratings | None:
         """What the store has, if it can be of this window."""
@@ -163,7 +184,7 @@ class CachedReference:
             self._progress(f"its ratings can't be kept for the next time: {error.message}")
 
     def _write_pace(self, path: Path) -> None:
-        path.write_text(f"{self.duration_s / self._tokens:.6g}\n", encoding="ascii")
+        path.write_text(f"{self._pace:.6g}\n", encoding="ascii")
 
     def _known_pace(self) -> float:
         """Seconds a token when ratings were last made, or 0."""

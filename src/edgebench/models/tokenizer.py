@@ -15,6 +15,8 @@ from edgebench.models.errors import ModelFormatError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
@@ -23,9 +25,9 @@ class Encoded:
     Attributes:
         ids: the tokens, no start token before them.
         ends: for each the byte of the text's UTF-8 where it ends, which is where the next one
-            begins. A character of several tokens counts, with all its bytes, at the last of them;
-            what the tokenizer leaves out counts at a token beside it. They never decrease, and
-            the last one is the text's size.
+            begins. The bytes of a character of several tokens are shared out evenly to them; what
+            the tokenizer leaves out counts at a token beside it. They never decrease, and the last
+            one is the text's size.
     """
 
     ids: tuple[int, ...]
@@ -98,13 +100,16 @@ class Tokenizer:
         made = self._text_engine.encode(text, add_special_tokens=False)
         if not made.ids:
             return Encoded((), ())
-        # In characters. Where tokens end is of no use: a mark that a normaliser has joined with the
-        # letter before it lies beyond, and of a character each of its tokens says that it has all.
-        begin = np.maximum.accumulate(np.array(made.offsets, dtype=np.int64)[:, 0])
+        # In characters. Where tokens end is of little use: a mark that a normaliser has joined with
+        # the letter before it lies beyond, and of a character each of its tokens says it has all.
+        places = np.array(made.offsets, dtype=np.int64)
+        begin = np.maximum.accumulate(places[:, 0])
         points = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
         sizes = 1 + sum((points >= least).astype(np.int64) for least in (0x80, 0x800, 0x10000))
         bounds = np.concatenate(([0], np.cumsum(sizes)))
-        return Encoded(tuple(made.ids), (*bounds[begin[1:]].tolist(), int(bounds[-1])))
+        first = np.concatenate((sizes, [0]))[begin]
+        ends = _ends(bounds[begin], first, places[:, 1] > places[:, 0], int(bounds[-1]))
+        return Encoded(tuple(made.ids), tuple(ends.tolist()))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of `ids`, special tokens written out, a due start token in front left out."""
@@ -112,3 +117,26 @@ class Tokenizer:
             ids = ids[1:]
         text: str = self._engine.decode(list(ids), skip_special_tokens=False)
         return text
+
+
+def _ends(
+    begins: NDArray[np.int64], first: NDArray[np.int64], real: NDArray[np.bool_], size: int
+) -> NDArray[np.int64]:
+    """Where tokens end, in bytes.
+
+    Args:
+        begins: where the character begins that each begins in.
+        first: the bytes of that character; tokens that begin in the same one share them, and the
+            last of these has all that is left up to the next one.
+        real: whether there is anything in the text that each stands for.
+        size: the text's.
+    """
+    starts = np.flatnonzero(np.concatenate(([True], begins[1:] > begins[:-1])))
+    counts = np.diff(np.concatenate((starts, [len(begins)])))
+    running = np.cumsum(real)
+    before = np.concatenate(([0], running))[starts]
+    rank = running - np.repeat(before, counts)
+    among = np.maximum(1, np.repeat(np.add.reduceat(real.astype(np.int64), starts), counts))
+    ends: NDArray[np.int64] = begins + first * rank // among
+    ends[starts + counts - 1] = np.concatenate((begins[starts[1:]], [size]))
+    return ends
