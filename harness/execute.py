@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.quality.tokens import TextWorkload
     from edgebench.harness.results.model import Cell, Failure, TrialKind
+    from edgebench.harness.results.quality import QualityRecord
     from edgebench.harness.results.run import Run
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
@@ -98,6 +99,7 @@ class _Execution:
             [each.name for each in scenario.workloads if not (each.task or each.quality)],
             [each.name for each in scenario.workloads if each.task],
         )
+        self._rated: dict[str, QualityRecord] = {}
         self._lasted: dict[str, float] = {}
         self._begun = self._now()
         self._prepare_s = 0.0
@@ -177,6 +179,7 @@ class _Execution:
                     _identity(old, resumed.trials),
                     _identity(record, resumed.trials),
                 ),
+                ("a text to rate, or its tokens", _texts(old), _texts(record)),
             )
             # A run that was killed while preparing has nothing to differ from.
             if before != after and resumed.trials
@@ -204,6 +207,9 @@ class _Execution:
         """Compare with the reference; what comes of it is shown, and measuring goes on."""
         from edgebench.harness.verify import Verification, verified_record  # noqa: PLC0415 - rare
 
+        if not prepared.prompts:
+            self._observer.note("nothing is verified: no workload has a prompt to compare on")
+            return record
         verification = Verification(
             self._settings.folder, self._observer, record.protocol.timeout_s
         )
@@ -224,7 +230,7 @@ class _Execution:
 
         begun = self._now()
         others = len(prepared.prompts) + len(prepared.tasks)
-        found = score_texts(
+        score_texts(
             prepared,
             self._trials,
             store=self._settings.store or ModelStore(),
@@ -234,11 +240,13 @@ class _Execution:
             budget_s=record.protocol.time_budget_s * (QUALITY_SHARE if others else 1),
             now=self._now,
             keep=self._keep,
+            known=self._rated.__setitem__,
         )
         self._clock.quality_s = self._now() - begun
-        if any(each.windows < each.windows_planned for each in found.values()):
+        rated = self._rated.values()
+        if any(0 < each.windows < each.windows_planned for each in rated):
             self._stopped_by_budget = True
-        record = with_quality(record, found)
+        record = with_quality(record, self._rated)
         self._writer.save(record)
         return record
 
@@ -250,12 +258,14 @@ class _Execution:
         cells = sum(len(_workloads(prepared, item)) for item in ready)
         if not cells:
             return
+        begun = self._now()
+        left_s = max(0.0, self._measuring_since + protocol.time_budget_s - begun)
         self._observer.planned(
             Outlook(
                 cells=cells,
                 min_repetitions=protocol.min_repetitions,
                 max_repetitions=protocol.max_repetitions,
-                time_budget_s=protocol.time_budget_s,
+                time_budget_s=left_s,
             )
         )
         meters = find_meters()
@@ -264,7 +274,7 @@ class _Execution:
         groups = [ready] if protocol.interleave else [[item] for item in ready]
         for position, group in enumerate(groups, start=1):
             # Variants that run one after the other share the budget evenly.
-            deadline = self._measuring_since + protocol.time_budget_s * position / len(groups)
+            deadline = begun + left_s * position / len(groups)
             self._measure_group(record, prepared, group, meters, deadline)
 
     def _measure_group(
@@ -386,6 +396,7 @@ class _Execution:
                 "variants": [with_loads(variant, self._trials) for variant in record.variants],
             }
         )
+        record = with_quality(record, self._rated)
         record = record.model_copy(update={"cells": summarize(record, self._trials)})
         self._writer.save(record)
         return record
@@ -420,11 +431,15 @@ def _identity(record: RunRecord, trials: Sequence[Trial]) -> list[object]:
         *((v.id, v.engine_version, v.artifact and v.artifact.sha256) for v in loaded),
         *((name, d.get("engine"), d.get("engine_version")) for name, d in record.runners.items()),
         *((w.name, w.prompt_sha256) for w in record.workloads),
-        *(
-            (w.name, w.quality.text_sha256, w.quality.ids_sha256)
-            for w in record.workloads
-            if w.quality
-        ),
+    ]
+
+
+def _texts(record: RunRecord) -> list[object]:
+    """What makes ratings comparable, as far as it is known before any."""
+    return [
+        (each.name, each.quality.text_sha256, each.quality.ids_sha256, each.quality.bos_id)
+        for each in record.workloads
+        if each.quality
     ]
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 QUICK_PROMPT_TOKENS = 64
 QUICK_GENERATE_TOKENS = 16
 QUICK_REPETITIONS = 2
-QUICK_SCORED_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,8 @@ def _repeat(measure: Measure, count: int) -> Measure:
 def _quick(workload: Workload) -> Workload:
     if workload.quality is not None:
         quality = workload.quality
-        fewer = min(quality.max_tokens, max(QUICK_SCORED_TOKENS, quality.window))
+        # One window, which every variant rates in one process.
+        fewer = min(quality.max_tokens, quality.window - max(quality.first_scored, 1))
         return workload.model_copy(
             update={"quality": quality.model_copy(update={"max_tokens": fewer})}
         )

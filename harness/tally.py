@@ -30,6 +30,8 @@ class Tally:
 
     def add(self, trial: Trial) -> None:
         """Take one more trial into account."""
+        if trial.kind == "quality":  # of no block, and never repeated
+            return
         self._next_block[trial.variant] = max(self._next_block[trial.variant], trial.block + 1)
         if trial.status == "failed":
             one = [trial.workload] if trial.workload is not None else []

@@ -114,7 +114,8 @@ class Verification:
         if not ready or source is None:
             return Verified(found)
         if not prepared.prompts:
-            why = ModelError("no workload has a prompt that could be compared")
+            msg = "no workload has a prompt to compare on: neither texts to rate nor tasks have"
+            why = ModelError(msg)
             return Verified(found | _all_failed(ready, why))
         try:
             self._observer.preparing("reference: opening the model")

@@ -51,10 +51,13 @@ def check_scoring(request: ScoreRequest, vocabulary_size: int, context_tokens: i
     for candidates in request.candidates:
         check_ids(candidates, vocabulary_size)
     count = len(request.ids)
-    if not 1 <= request.start < count or count > context_tokens:
+    if not 1 <= request.start < count:
+        msg = f"can't score positions {request.start} to {count}; the first position is 1"
+        raise RunnerFailure(msg, reason="invalid")
+    if count > context_tokens:
         msg = (
-            f"can't score positions {request.start} to {count} in a context of "
-            f"{context_tokens} tokens; the first position is 1"
+            f"{count} tokens are to be rated and the context holds {context_tokens}: ask for "
+            "smaller windows, or have the artifact made for a longer context"
         )
         raise RunnerFailure(msg, reason="invalid")
     if request.candidates and len(request.candidates) != count - request.start:

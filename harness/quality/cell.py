@@ -43,7 +43,7 @@ def quality_cell(
     windows = trial.windows[: protocol.windows] if protocol.windows else trial.windows
     exact = protocol.reference.windows if protocol.reference else None
     flags: list[Flag] = []
-    if protocol.windows < protocol.windows_planned:
+    if 0 < protocol.windows < protocol.windows_planned:
         flags.append("cut_by_budget")
     if record.quick:
         flags.append("quick")

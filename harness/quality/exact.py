@@ -25,6 +25,7 @@ class Exact:
 
     Attributes:
         reason: why there is none; empty while there is.
+        vocabulary_size: of the source, once a window was taken.
     """
 
     def __init__(self, task: QualityTask, source: CachedReference | None) -> None:
@@ -33,6 +34,11 @@ class Exact:
         self._source = source
         self._ratings: list[Ratings] = []
         self.vocabulary_size = 0
+
+    @property
+    def lacks(self) -> str:
+        """Why there is none although one was needed; else empty."""
+        return "" if self.reason == NOT_NEEDED else self.reason
 
     def take(self, windows: int) -> None:
         """Have the first `windows` windows rated; a source that can't be is told in `reason`."""
@@ -51,11 +57,12 @@ class Exact:
         """The ratings of one window that was taken; None without a reference."""
         return None if self.reason else self._ratings[place]
 
-    def seconds_a_window(self, planned: int) -> float:
-        """What each window after the first costs; 0 where all of those planned are kept."""
-        if self._source is None or not self._source.missing(self._task.windows[1:planned]):
-            return 0.0
-        return self._source.seconds_a_window
+    def costs_s(self, planned: int) -> tuple[float, float]:
+        """What one more pass costs by itself, and each window in it; 0 where all are kept."""
+        source = self._source
+        if source is None or not source.missing(self._task.windows[1:planned]):
+            return 0.0, 0.0
+        return source.reading_s, source.seconds_a_window
 
     @property
     def windows(self) -> list[WindowRecord] | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
-from edgebench.harness.metrics.statistics import CONFIDENCE, MIN_BLOCKS, SEED, Interval
+from edgebench.harness.metrics.statistics import CONFIDENCE, SEED, Interval
 from edgebench.harness.results.model import Measured, Summary
 
 if TYPE_CHECKING:
@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 RESAMPLES: Final = 10_000
+LEAST_RESAMPLES: Final = 2_000
 EXACT_WINDOWS: Final = 12
 """Up to so many, every turning of signs is tried; beyond, `RESAMPLES` drawn at random."""
 
 CHUNK: Final = 4_000_000
 """Drawn windows held in memory at once."""
+
+MIN_WINDOWS: Final = 6
+"""With fewer, intervals that resample them hold what they should in less than 94 % of cases."""
 
 MOST_NAT: Final = 700.0
 """A mean log-likelihood below the negative of it gives a perplexity that no float holds."""
@@ -56,7 +60,7 @@ class Difference:
     """Two variants on the same windows.
 
     Attributes:
-        ratio: perplexity of the one / that of the other.
+        ratio: perplexity of the one / that of the other; NaN where no number holds it.
         low, high: its 95 % interval; None where `reason` says why.
         p: of a two-sided test that the two are alike; None where `reason` says why.
         windows: how many pairs.
@@ -151,10 +155,11 @@ def _is(measured: Measured) -> bool:
     return measured.value is not None
 
 
-def perplexity(windows: Sequence[WindowRecord]) -> float:
-    """exp(- mean log-likelihood) of all scored tokens."""
+def perplexity(windows: Sequence[WindowRecord]) -> float | None:
+    """exp(- mean log-likelihood) of all scored tokens; None where no float holds it."""
     tokens = sum(each.tokens for each in windows)
-    return math.exp(-math.fsum(each.log_likelihood for each in windows) / tokens)
+    mean = -math.fsum(each.log_likelihood for each in windows) / tokens
+    return math.exp(mean) if mean <= MOST_NAT else None
 
 
 def bits_per_byte(windows: Sequence[WindowRecord]) -> float | None:
@@ -179,6 +184,9 @@ def paired_difference(one: Sequence[WindowRecord], other: Sequence[WindowRecord]
         msg = "these are not the same windows"
         raise ValueError(msg)
     by = np.array([b.log_likelihood - a.log_likelihood for a, b in zip(one, other, strict=True)])
+    if float((np.abs(by) / _tokens(one)).max()) > MOST_NAT:
+        beyond = "they are so far apart that no number holds the ratio"
+        return Difference(math.nan, None, None, None, len(one), beyond)
     ratio = _Ratio(by, _tokens(one), exponential=True)
     interval = _intervals({"ratio": ratio})["ratio"]
     return Difference(
@@ -233,9 +241,14 @@ def _intervals(ratios: Mapping[str, _Ratio]) -> dict[str, Interval]:
     if not ratios:
         return {}
     count = len(next(iter(ratios.values())).above)
-    if count < MIN_BLOCKS:
-        why = f"an interval needs {MIN_BLOCKS} windows, there are {count}"
+    if count < MIN_WINDOWS:
+        why = f"an interval needs {MIN_WINDOWS} windows, there are {count}"
         return dict.fromkeys(ratios, Interval(None, None, why))
+    empty = {name: each for name, each in ratios.items() if not (each.below > 0).all()}
+    if empty:
+        why = "some windows score no whole byte of the text"
+        kept = {name: each for name, each in ratios.items() if name not in empty}
+        return _intervals(kept) | dict.fromkeys(empty, Interval(None, None, why))
     above = np.stack([each.above for each in ratios.values()], axis=1)
     below = np.stack([each.below for each in ratios.values()], axis=1)
     drawn = np.concatenate([(weights @ above) / (weights @ below) for weights in _resampled(count)])
@@ -248,22 +261,26 @@ def _intervals(ratios: Mapping[str, _Ratio]) -> dict[str, Interval]:
 
 
 def _resampled(count: int) -> Iterable[Floats]:
-    """How often each window is drawn, `RESAMPLES` times over, in parts of shape (draws, count)."""
-    if RESAMPLES * count <= CHUNK:
-        return (_few_resampled(count),)
-    return _drawn(count)
+    """How often each window is drawn, many times over, in parts of shape (draws, count)."""
+    draws = _draws(count)
+    return _kept(count) if draws * count <= CHUNK else _drawn(count)
 
 
-@lru_cache(maxsize=4)
-def _few_resampled(count: int) -> Floats:
-    return next(iter(_drawn(count)))
+def _draws(count: int) -> int:
+    """How many resamples: with many windows, whose tails are less far out, fewer do."""
+    return min(RESAMPLES, max(LEAST_RESAMPLES, CHUNK // count))
+
+
+@lru_cache(maxsize=2)
+def _kept(count: int) -> list[Floats]:
+    return list(_drawn(count))
 
 
 def _drawn(count: int) -> Iterator[Floats]:
     generator = np.random.default_rng(SEED)
-    step = max(1, CHUNK // count)
-    for first in range(0, RESAMPLES, step):
-        size = min(step, RESAMPLES - first)
+    draws, step = _draws(count), max(1, CHUNK // count)
+    for first in range(0, draws, step):
+        size = min(step, draws - first)
         drawn = generator.multinomial(count, np.full(count, 1 / count), size=size)
         yield drawn.astype(np.float64)
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import ModelError
-from edgebench.harness.quality.windows import Span, chunks, sliding
+from edgebench.harness.quality.windows import Span, chunks, scored_in_chunk, sliding
 from edgebench.harness.results.quality import QualityRecord
 from edgebench.models.reference import Window
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from edgebench.harness.quality.texts import QualityText
-
     from edgebench.harness.scenario.quality import Quality
 
 
@@ -91,7 +90,7 @@ def quality_task(
     before = [] if start is None else [start]
     if not spans:
         raise _too_short(quality, text, len(tokenized.ids) + len(before))
-    ids = [int(number) for number in tokenized.ids]
+    ids = [int(number) for number in tokenized.ids[: spans[-1].end]]
     return QualityTask(
         workload=workload,
         windows=tuple(
@@ -117,6 +116,13 @@ def quality_task(
             windows_planned=len(spans),
         ),
     )
+
+
+def tokens_needed(quality: Quality) -> int:
+    """How many of a text's tokens its windows can hold at the most."""
+    if quality.protocol == "llama-perplexity":
+        return (1 + quality.max_tokens // scored_in_chunk(quality.window)) * quality.window
+    return quality.first_scored + quality.max_tokens + quality.window
 
 
 def affordable(
@@ -162,12 +168,13 @@ def _spans(quality: Quality, tokenized: TokenizedText, *, starts: bool) -> list[
 
 
 def _too_short(quality: Quality, text: QualityText, count: int) -> ModelError:
+    first = max(quality.first_scored, 1)
     need = (
-        f"whole windows of {quality.window}"
+        f"one window takes {quality.window}"
         if quality.protocol == "llama-perplexity"
-        else f"more than {max(quality.first_scored, 1)}, which only stand before scored ones"
+        else f"more than {first} are needed, since the first {first} are not scored"
     )
-    msg = f"{text.name} has {count} tokens for this model, and {need} are needed"
+    msg = f"{text.name} has {count} token{'' if count == 1 else 's'} for this model; {need}"
     return ModelError(msg, remedy="Take a longer text, or a smaller window or score_from.")
 
 

@@ -43,8 +43,7 @@ class Rater:
 
     Attributes:
         windows: what was rated, in order.
-        load_s: what the last load took.
-        recorded: windows in the trial that was made last.
+        load_s: what the last start took, from the process to the loaded model.
     """
 
     def __init__(
@@ -53,7 +52,6 @@ class Rater:
         self.item = item
         self.windows: list[WindowRecord] = []
         self.load_s = 0.0
-        self.recorded = 0
         self._task = task
         self._exact = exact
         self._timeout_s = timeout_s
@@ -80,9 +78,18 @@ class Rater:
         """Whether it ever was."""
         return self._model is not None
 
-    def load(self, session: Session) -> None:
-        """Load the model in a new process."""
-        begun = time.perf_counter()
+    @property
+    def trained_tokens(self) -> int | None:
+        """The longest context that the model was trained for, where the framework tells it."""
+        return self._model.trained_context_tokens if self._model else None
+
+    def load(self, session: Session, begun: float) -> None:
+        """Load the model in a new process.
+
+        Args:
+            session: an open one.
+            begun: when its start began, by ``time.perf_counter()``.
+        """
         self._model = load(
             session,
             self.item,
@@ -141,7 +148,7 @@ class Rater:
         if scores.candidates is not None:
             divergence = kl_divergences(ratings, scores.candidates)
         else:
-            why = "the framework does not rate tokens that don't stand there"
+            why = "the framework tells the likelihoods of the text's own tokens only"
             self._reasons |= dict.fromkeys(("kl_divergence", "kl_divergence_p99"), why)
         if scores.top_ids is not None:
             top1 = int((ratings.top_ids == np.array(scores.top_ids)).sum())
@@ -151,25 +158,31 @@ class Rater:
 
     def trial(self, count: int) -> Trial:
         """What its first `count` windows gave."""
-        assert self._model is not None
-        model = self._model
-        self.recorded = count
         windows = self.windows[:count]
         return self._trial(windows, "ok").model_copy(
             update={
+                **self._told(),
                 "metrics": self._metrics(count),
                 "windows": windows,
-                "effective_options": model.effective_options,
-                "parameters": model.parameters,
-                "weight_bytes_per_token": model.weight_bytes_per_token,
-                "engine": model.engine,
-                "engine_version": model.engine_version,
             }
         )
 
+    def _told(self) -> dict[str, object]:
+        """What the framework said when it loaded the model."""
+        assert self._model is not None
+        model = self._model
+        return {
+            "effective_options": model.effective_options,
+            "parameters": model.parameters,
+            "weight_bytes_per_token": model.weight_bytes_per_token,
+            "engine": model.engine,
+            "engine_version": model.engine_version,
+        }
+
     def failed(self, failure: Failure) -> Trial:
         """How it failed."""
-        return self._trial(self.windows, "failed").model_copy(update={"failure": failure})
+        told = self._told() if self._model else {}
+        return self._trial(self.windows, "failed").model_copy(update={**told, "failure": failure})
 
     def _trial(self, windows: Sequence[WindowRecord], status: Literal["ok", "failed"]) -> Trial:
         return Trial(
@@ -205,10 +218,12 @@ class Rater:
 def _unasked(record: QualityRecord) -> dict[str, str]:
     """Why metrics that the scenario leaves out are null."""
     wanted: set[str] = set(record.metrics)
+    if "perplexity" in wanted:
+        wanted.add("perplexity_ratio")
     if "kl_divergence" in wanted:
         wanted.add("kl_divergence_p99")
     return {
-        name: f"the scenario does not ask for {name.removesuffix('_p99')}"
-        for name in ("perplexity", "bits_per_byte", *sorted(WITH_REFERENCE))
+        name: f"the scenario does not ask for {name.removesuffix('_p99').removesuffix('_ratio')}"
+        for name in ("perplexity", "perplexity_ratio", "bits_per_byte", *sorted(WITH_REFERENCE))
         if name not in wanted
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from edgebench.harness.quality.reference import CachedReference
@@ -30,7 +31,8 @@ def score_texts(
     budget_s: float,
     now: Callable[[], float],
     keep: Callable[[Trial], None],
-) -> dict[str, QualityRecord]:
+    known: Callable[[str, QualityRecord], None],
+) -> None:
     """Rate every text with every variant that can be started.
 
     Args:
@@ -43,14 +45,11 @@ def score_texts(
         budget_s: time for all texts together.
         now: the clock, in seconds.
         keep: takes each trial as soon as it is over.
-
-    Returns:
-        By workload, the protocol with what was scored.
+        known: takes a workload's protocol, when its windows are planned and when they are scored.
     """
     begun = now()
     ready = [item for item in prepared.variants if item.failure is None]
     scoring = QualityScoring(folder, observer, timeout_s, keep)
-    found = {}
     for place, task in enumerate(prepared.quality):
         share = (begun + budget_s - now()) / (len(prepared.quality) - place)
         needed = any(name in WITH_REFERENCE for name in task.record.metrics)
@@ -67,5 +66,5 @@ def score_texts(
             if trial.kind == "quality" and trial.status == "ok" and trial.workload == task.workload
         }
         budget = Budget(now, now() + share, share)
-        found[task.workload] = scoring.run(task, ready, reference, budget, done)
-    return found
+        planned = partial(known, task.workload)
+        planned(scoring.run(task, ready, reference, budget, done, planned))

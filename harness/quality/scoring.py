@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import RunnerRefusedError
 from edgebench.harness.failures import failure_of
-from edgebench.harness.metrics.statistics import MIN_BLOCKS
 from edgebench.harness.quality.exact import Exact
+from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.harness.quality.plan import QualityTask, affordable, text_range
 from edgebench.harness.quality.rater import Rater
 from edgebench.harness.variant_session import SCORING, in_session
@@ -47,10 +49,11 @@ class Budget:
         """Until the deadline."""
         return self.deadline - self.now()
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether even what is late is too late."""
-        return self.left_s <= -LATE * self.seconds
+    def has_time(self, rater: Rater, others: Sequence[Rater]) -> bool:
+        """Whether one more window can be rated, and as many by those that are still to come."""
+        more = len(rater.windows)  # one more than all have, who have rated the first
+        needed = rater.window_s + sum(each.load_s + more * each.window_s for each in others)
+        return needed <= self.left_s + LATE * self.seconds
 
 
 class QualityScoring:
@@ -78,6 +81,7 @@ class QualityScoring:
         reference: CachedReference | None,
         budget: Budget,
         done: Mapping[str, Trial],
+        planned: Callable[[QualityRecord], None],
     ) -> QualityRecord:
         """Rate one text with all variants.
 
@@ -87,6 +91,7 @@ class QualityScoring:
             reference: what rates by the source's weights; None where no metric needs it.
             budget: the time there is for it.
             done: by variant, what an earlier part of the run rated; the others rate as much.
+            planned: told of the protocol as soon as it is known how many windows are rated.
 
         Returns:
             The protocol, with the windows that were scored by all.
@@ -98,73 +103,97 @@ class QualityScoring:
             for item in variants
             if item.variant.id not in done
         ]
-        raters = [each for each in raters if self._rate(task, each, 1, None)]
-        count = min([len(task.windows), *(len(each.windows) for each in done.values())])
+        raters = [each for each in raters if self._rate(task, each, 1)]
+        self._warn(task, raters)
+        count = min((len(each.windows) for each in done.values()), default=0)
         if raters and not done:
             count = self._plan(task, raters, exact, budget)
-        elif not raters and not done:
-            count = 0
         exact.take(count)
-        # The slowest first: should it be late, the others need not rate what it could not.
-        for each in sorted(raters, key=lambda rater: -rater.window_s):
-            late = None if done else budget
-            if len(each.windows) < count and not self._rate(task, each, count, late):
+        planned(self._record(task, exact, count))
+        # Whoever is slowest settles how many windows there is time for; all others rate as many.
+        settled, scored = bool(done), bool(done)
+        waiting = sorted(raters, key=lambda rater: -rater.window_s)
+        for place, each in enumerate(waiting, start=1):
+            goes_on = None if settled else partial(budget.has_time, each, waiting[place:])
+            if len(each.windows) < count and not self._rate(task, each, count, goes_on):
                 continue
+            settled = scored = True
             count = min(count, len(each.windows))
             self._keep(each.trial(count))
-        for each in raters:
-            if each.recorded > count:
-                self._keep(each.trial(count))
-        found = {"reference": exact.record(count), "no_reference": exact.reason}
+        return self._record(task, exact, count if scored else 0)
+
+    @staticmethod
+    def _record(task: QualityTask, exact: Exact, count: int) -> QualityRecord:
+        found = {"reference": exact.record(count), "no_reference": exact.lacks}
         return task.recorded(count).model_copy(update=found)
+
+    def _warn(self, task: QualityTask, raters: Sequence[Rater]) -> None:
+        """Tell of a window that is longer than what the model was trained for."""
+        known = [each.trained_tokens for each in raters if each.trained_tokens is not None]
+        if known and task.context_tokens > min(known):
+            self._observer.note(
+                f"{task.workload}: windows have {task.context_tokens} tokens and the model was "
+                f"trained for {min(known)}: beyond these it predicts badly, whatever the format"
+            )
 
     def _plan(
         self, task: QualityTask, raters: Sequence[Rater], exact: Exact, budget: Budget
     ) -> int:
         """How many windows to rate; tells how long that takes."""
         planned = len(task.windows)
-        costs = [*(each.window_s for each in raters), exact.seconds_a_window(planned)]
-        loads = [each.load_s for each in raters]
+        reading_s, reference_s = exact.costs_s(planned)
+        costs = [*(each.window_s for each in raters), reference_s]
+        loads = [*(each.load_s for each in raters), reading_s]
         count = affordable(planned, budget.left_s, loads, costs)
+        windows = f"{count} window{'' if count == 1 else 's'}"
         if count < planned:
             says = (
-                f"time for {count} of {planned} windows, the same for all: "
-                f"{len(raters)} variants take {sum(costs):.1f} s a window"
+                f"time for {count} of {planned} windows, the same for all: one takes "
+                f"{sum(costs):.1f} s for {_variants(raters)}"
+                + (f", {reference_s:.1f} s of it for the reference" if reference_s else "")
             )
-            if count < MIN_BLOCKS:
-                says += f"; below {MIN_BLOCKS} there are no intervals"
         else:
             takes = sum(loads) + (count - 1) * sum(costs) if count > 1 else 0.0
             says = (
-                f"{count} windows of {task.record.window} tokens, {len(raters)} variants: "
+                f"{windows} of {task.record.window} tokens, {_variants(raters)}: "
                 f"about {takes:.0f} s more"
             )
+        if count < MIN_WINDOWS:
+            says += f"; below {MIN_WINDOWS} windows there are no intervals"
         if len(raters) > 1:
             slowest = max(raters, key=lambda each: each.window_s)
             says += f" (slowest: {slowest.id}, {slowest.window_s:.2g} s a window)"
         self._observer.note(f"{task.workload}: {says}")
         return count
 
-    def _rate(self, task: QualityTask, rater: Rater, count: int, budget: Budget | None) -> bool:
+    def _rate(
+        self,
+        task: QualityTask,
+        rater: Rater,
+        count: int,
+        goes_on: Callable[[], bool] | None = None,
+    ) -> bool:
         """Rate up to `count` windows; False where the variant failed, which is recorded.
 
         Args:
             task: the text.
             rater: the variant.
             count: how many windows there are to be in all.
-            budget: rate no further window once it is spent.
+            goes_on: asked before each window, if given; no more is rated once it says no.
         """
         if not rater.scores:
             failure = failure_of(RunnerRefusedError(SCORING, reason="unsupported"))
             self._keep(rater.failed(failure))
             return False
+        begun = time.perf_counter()
 
         def work(session: Session) -> None:
             self._observer.preparing(f"{task.workload}: loading {rater.id}")
-            rater.load(session)
-            while len(rater.windows) < count and not (budget and budget.is_spent):
+            rater.load(session, begun)
+            while len(rater.windows) < count and (goes_on is None or goes_on()):
                 place = len(rater.windows) + 1
-                self._observer.preparing(f"{task.workload}: {rater.id}, window {place} of {count}")
+                which = f"window {place} of {count}" if count > 1 else "the first window, timed"
+                self._observer.preparing(f"{task.workload}: {rater.id}, {which}")
                 rater.rate(session)
 
         failed = in_session(rater.item, self._folder, f"quality-{task.workload}", work)
@@ -174,3 +203,7 @@ class QualityScoring:
         failure = failed.model_copy(update={"message": f"{where}{failed.message}"})
         self._keep(rater.failed(failure))
         return False
+
+
+def _variants(raters: Sequence[Rater]) -> str:
+    return f"{len(raters)} variant{'' if len(raters) == 1 else 's'}"

@@ -81,7 +81,7 @@ class QualityText:
     Attributes:
         name: as the scenario names it.
         sha256: of its UTF-8 bytes.
-        origin: where it is from and its licence; empty for a file of the user.
+        origin: where it is from and its licence; of a file of the user its name.
     """
 
     name: str
@@ -151,7 +151,7 @@ def read_text(
             raise ModelError(msg, remedy="Install edgebench again.")
         origin = f"{found.origin}; {found.licence}"
     else:
-        content, origin = _read(found), ""
+        content, origin = _read(found), found.name
     text = _decoded(content, found.file if isinstance(found, BuiltinText) else str(found))
     return QualityText(spec, text, hashlib.sha256(content).hexdigest(), origin)
 

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from edgebench.harness import wire
 from edgebench.harness.errors import ModelError
 from edgebench.harness.failures import failure_of
-from edgebench.harness.quality.plan import QualityTask, TokenizedText, quality_task
+from edgebench.harness.quality.plan import (
+    QualityTask,
+    TokenizedText,
+    quality_task,
+    tokens_needed,
+)
 from edgebench.harness.quality.texts import read_text
 from edgebench.models.errors import ModelFormatError
 
@@ -24,6 +29,13 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 600.0
 """For the tokens of one text, which may be long."""
+
+
+CHARACTERS_A_TOKEN = 8
+"""More than most texts have, on average."""
+
+CUT_TOKENS = 1024
+"""So many tokens before a cut are not trusted to be those of the uncut text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +88,30 @@ def make_tasks(
         workloads: with their texts.
         tokenize: gives the tokens of a text.
     """
-    tokens: dict[str, TokenizedText] = {}
     tasks: list[QualityTask] = []
     failures: dict[str, Failure] = {}
     for each in workloads:
         quality = each.workload.quality
         assert quality is not None
         try:
-            if each.text.sha256 not in tokens:
-                tokens[each.text.sha256] = tokenize(each.text.text)
-            made = tokens[each.text.sha256]
+            made = _as_much_as_needed(each.text.text, tokens_needed(quality), tokenize)
             tasks.append(quality_task(each.workload.name, quality, each.text, made))
         except ModelError as error:
             failures[each.workload.name] = failure_of(error)
     return Tasks(tuple(tasks), failures)
+
+
+def _as_much_as_needed(
+    text: str, needed: int, tokenize: Callable[[str], TokenizedText]
+) -> TokenizedText:
+    """The tokens of a text, or of its beginning where that surely begins with the same ones."""
+    beginning = text[: CHARACTERS_A_TOKEN * (needed + CUT_TOKENS)]
+    if len(beginning) < len(text):
+        made = tokenize(beginning)
+        # Near the cut they may be others than those of the whole text.
+        if len(made.ids) >= needed + CUT_TOKENS:
+            return made
+    return tokenize(text)
 
 
 def all_failed(workloads: Sequence[TextWorkload], error: ModelError) -> Tasks:

@@ -47,7 +47,7 @@ class QualityReference(BaseModel):
     lossy_types: list[str] = Field(
         default=[], description="Quantised types that the source keeps weights in."
     )
-    perplexity: float
+    perplexity: float | None = Field(description="Null where no number holds it.")
     bits_per_byte: float | None = None
     windows: list[WindowRecord] = Field(
         description="As of a variant, in the same order; kl_divergence and top1 are null."
@@ -70,7 +70,10 @@ class QualityRecord(BaseModel):
     text: str = Field(description="As the scenario names it: builtin:NAME or path:FILE.")
     text_sha256: Sha256 = Field(description="Of the text's UTF-8 bytes.")
     text_bytes: int
-    text_origin: str = Field(default="", description="Where a built-in text is from; its licence.")
+    text_origin: str = Field(
+        default="",
+        description="Where a built-in text is from and its licence; of a user's file its name.",
+    )
     protocol: Protocol
     window: int = Field(description="Most tokens in a window, a start token counted.")
     stride: int = Field(description="How many tokens each window goes beyond the one before.")
@@ -87,13 +90,16 @@ class QualityRecord(BaseModel):
     )
     tokenizer: str = Field(description="Who made the ids of the text.")
     ids_sha256: Sha256 = Field(
-        description="Of the token ids of the text, as decimal numbers joined by commas."
+        description="Of the token ids of the text as far as windows hold them, as decimal numbers "
+        "joined by commas."
     )
     vocabulary_size: int
     metrics: list[QualityMetric]
     windows_planned: int = Field(description="As many as the text and max_tokens give.")
     windows: int = Field(
-        default=0, description="Scored by every variant; fewer than planned where time was short."
+        default=0,
+        description="Scored by every variant, in a run that is over; fewer than planned where time "
+        "was short, 0 where no variant could score.",
     )
     scored_tokens: int = Field(default=0, description="In those windows.")
     scored_bytes: int | None = Field(default=None, description="UTF-8 bytes of those tokens.")

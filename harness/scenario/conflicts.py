@@ -7,13 +7,15 @@ them beside wrong types and unknown keys, all at once.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.scenario.expand import as_tuple, expand_variant
 from edgebench.harness.scenario.problems import Finding, KeyPath, quote, suggestion
+from edgebench.harness.scenario.values import HIGH_PRECISION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from edgebench.harness.scenario.model import Variant
 
@@ -93,6 +95,17 @@ def _left_out(
         for key, why in reasons.items()
         if workload.get(key) not in _NOTHING_ASKED.get(key, (None,))
     ]
+
+
+def verify_conflicts(verify: object, workloads: Sequence[object]) -> list[Finding]:
+    """Verifying compares on prompts."""
+    kinds = [each for each in workloads if isinstance(each, Mapping)]
+    if verify not in (True, HIGH_PRECISION) or not kinds or len(kinds) < len(workloads):
+        return []
+    if any(each.get("task") is None and each.get("quality") is None for each in kinds):
+        return []
+    message = "compares on prompts, and no workload has one; add one, or leave this out"
+    return [Finding(("verify",), message)]
 
 
 def bounds_conflicts(bounds: Mapping[str, object], defaults: Mapping[str, int]) -> list[Finding]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from edgebench.harness.errors import ScenarioError
+from edgebench.harness.errors import ModelError, ScenarioError
 from edgebench.harness.scenario.conflicts import (
     bounds_conflicts,
     name_conflicts,
     variant_conflicts,
+    verify_conflicts,
     workload_conflicts,
 )
 from edgebench.harness.scenario.model import (
@@ -185,6 +186,7 @@ def _conflicts(tree: Mapping[str, object]) -> list[Finding]:
         findings += name_conflicts(
             [item.get("name") if isinstance(item, dict) else None for item in names]
         )
+        findings += verify_conflicts(tree.get("verify"), names)
     measure = tree.get("measure")
     if isinstance(measure, dict):
         for key, kind in (("warmup", Warmup), ("repetitions", Repetitions)):
@@ -238,7 +240,7 @@ def _source_findings(
 def _text_findings(
     tree: Mapping[str, object], base: Path | None, environ: Mapping[str, str]
 ) -> list[Finding]:
-    from edgebench.harness.quality.texts import check_spec  # noqa: PLC0415 - seldom needed
+    from edgebench.harness.quality.texts import check_spec, read_text  # noqa: PLC0415 - seldom
 
     findings = []
     for path, workload in _groups(tree.get("workloads"), ("workloads",)):
@@ -247,7 +249,8 @@ def _text_findings(
         if isinstance(text, str):
             try:
                 check_spec(text, base=base, environ=environ)
-            except ValueError as error:
+                read_text(text, base=base, environ=environ)
+            except (ValueError, ModelError) as error:
                 message = one_line(" ".join(str(error).split()))
                 findings.append(Finding((*path, "quality", "text"), message))
     return findings

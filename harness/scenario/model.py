@@ -16,6 +16,7 @@ from edgebench.harness.scenario.conflicts import (
     bounds_conflicts,
     name_conflicts,
     variant_conflicts,
+    verify_conflicts,
     workload_conflicts,
 )
 from edgebench.harness.scenario.expand import ExpandedVariant, expand
@@ -269,4 +270,6 @@ class Scenario(Written):
     def _consistent(self) -> Self:
         refuse(name_conflicts([workload.name for workload in self.workloads]))
         refuse(variant_conflicts(dict(enumerate(self.variants))))
+        written = [{"task": each.task, "quality": each.quality} for each in self.workloads]
+        refuse(verify_conflicts(self.verify, written))
         return self

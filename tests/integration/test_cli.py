@@ -69,7 +69,7 @@ def test_a_missing_model_exits_4_and_says_where_it_was_looked_for(
     [
         (["run"], "name a SCENARIO"),
         (["run", "no-such-scenario"], "smollm2-135m"),
-        (["run", "smollm2-135m", "--workloads", "chta"], "It has: chat, pp512-tg128."),
+        (["run", "smollm2-135m", "--workloads", "chta"], "It has: chat, pp512-tg128, prose."),
         (["run", "smollm2-135m", "--runners", "ncnn"], "It has: llama.cpp, mnn, mediapipe, mlc."),
         (["run", "smollm2-135m", "--repetitions", "0"], "--repetitions"),
         (["run", "smollm2-135m", "--time-budget", "-1"], "--time-budget"),

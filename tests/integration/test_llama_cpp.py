@@ -225,7 +225,7 @@ def test_requests_that_would_crash_it_are_refused(
     [
         (ScoreRequest([1]), "can't score positions 1 to 1"),
         (ScoreRequest([1, 2], start=0), "the first position is 1"),
-        (ScoreRequest([1] * 800), "in a context of 512"),
+        (ScoreRequest([1] * 800), "to be rated and the context holds 512"),
         (ScoreRequest([1, VOCABULARY]), "outside of the vocabulary"),
         (ScoreRequest([1, 2], candidates=[[VOCABULARY]]), "outside of the vocabulary"),
         (ScoreRequest([1, 2, 3], candidates=[[4]]), "1 positions are given, and 2 are to be"),

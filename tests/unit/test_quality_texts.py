@@ -104,7 +104,7 @@ def test_a_text_of_the_user_is_its_bytes(tmp_path: Path) -> None:
     text = read_text("path:${NAME}.txt", base=tmp_path, environ={"NAME": "own"})
     assert text.text.encode() == content
     assert text.sha256 == hashlib.sha256(content).hexdigest()
-    assert (text.name, text.origin) == ("path:${NAME}.txt", "")
+    assert (text.name, text.origin) == ("path:${NAME}.txt", "own.txt")
 
 
 @pytest.mark.parametrize(

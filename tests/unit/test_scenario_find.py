@@ -19,10 +19,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_shipped_scenarios_are_known_and_right() -> None:
+def users_own(folder: Path) -> dict[str, str]:
+    """What a shipped scenario leaves to its user: of the text, whether it is there is looked at."""
+    text = folder / "wiki.test.raw"
+    text.write_text("A text.", encoding="utf-8")
+    return {"MODEL": "/models/a.gguf", "WIKITEXT2": str(text)}
+
+
+def test_the_shipped_scenarios_are_known_and_right(folder: Path) -> None:
     """Every scenario that is shipped loads, with all its options known to the runner."""
     assert builtin_scenarios() == ["llama2-7b", "quantization", "smollm2-135m", "wikitext2"]
-    environ = {"MODEL": "/models/a.gguf", "WIKITEXT2": "/texts/wiki.test.raw"}
+    environ = users_own(folder)
     frameworks = {"llama.cpp", "mnn", "mediapipe", "mlc"}
     for name, runners, workloads in (
         ("llama2-7b", frameworks, {"chat", "pp512-tg128", "prose"}),
@@ -38,9 +45,11 @@ def test_the_shipped_scenarios_are_known_and_right() -> None:
 
 
 @pytest.mark.parametrize("missing", ["MODEL", "WIKITEXT2"])
-def test_what_a_shipped_scenario_leaves_to_the_user_is_asked_for(missing: str) -> None:
+def test_what_a_shipped_scenario_leaves_to_the_user_is_asked_for(
+    folder: Path, missing: str
+) -> None:
     """A variable that is not set is named, with the line that needs it."""
-    environ = {"MODEL": "/models/a.gguf", "WIKITEXT2": "/texts/wiki.test.raw"}
+    environ = users_own(folder)
     del environ[missing]
     with pytest.raises(ScenarioError) as caught:
         load_scenario(find_scenario("wikitext2"), environ=environ)

@@ -73,6 +73,8 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
         if data.task_names:
             Console().print(task_table(data))
         if data.quality_names:
+            if data.workload_names or data.task_names:
+                Console().print()
             _print_quality(data)
     if same is not None:
         Console().print(sameness_table(same))
@@ -95,7 +97,9 @@ def _print_quality(data: ReportData) -> None:
     Console().print(quality_table(data))
     formats = quantization_table(data)
     if formats is not None:
+        Console().print()
         Console().print(formats_table(formats))
+    Console().print()
     Console(highlight=False).print(quality_text(data))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -24,6 +25,12 @@ TRANSFER_STEP_S = 5.0
 """How often plain lines tell of a long transfer."""
 
 
+STEP_S = 10.0
+"""How often plain lines tell of steps that differ in their numbers only."""
+
+_NUMBERS = re.compile(r"\d+ of \d+")
+
+
 @contextmanager
 def make_observer(*, quiet: bool) -> Iterator[Observer]:
     """The observer that fits: silent, live, or plain lines (no terminal, or NO_COLOR)."""
@@ -43,9 +50,14 @@ class _Plain:
         self._stream = stream
         self._now = now
         self._told = now()
+        self._doing = ""
 
     def preparing(self, what: str) -> None:
-        self._line(what)
+        """Of many steps of one kind, which differ in their numbers, one now and then."""
+        doing = _NUMBERS.sub("", what)
+        if doing != self._doing or self._now() - self._told >= STEP_S:
+            self._line(what)
+        self._doing = doing
 
     def transferring(self, what: str, done: int, total: int | None) -> None:
         if self._now() - self._told >= TRANSFER_STEP_S:
@@ -171,7 +183,7 @@ def _rated(trial: Trial) -> str:
     """A text that a variant rated."""
     known = trial.metrics.get("perplexity")
     value = known.value if known is not None else None
-    figure = "" if value is None else f"perplexity {value:.4g}, "
+    figure = "" if value is None else f"perplexity {value:,.2f}, "
     count = len(trial.windows)
     return (
         f"{trial.variant} · {trial.workload}: {figure}{count} window{'' if count == 1 else 's'} "

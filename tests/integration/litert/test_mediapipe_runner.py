@@ -157,7 +157,9 @@ def test_scores_reach_to_the_end_of_the_context(
         rated = each.score(LONG[:32], 20)
         expected = log_likelihoods(short.model, LONG[:32])[19:]
         assert rated.log_likelihoods == pytest.approx(expected, abs=1e-4)
-        with pytest.raises(RunnerRefusedError, match="in a context of 32 tokens"):
+        with pytest.raises(
+            RunnerRefusedError, match="33 tokens are to be rated and the context holds 32"
+        ):
             each.score(LONG[:33], 20)
 
 

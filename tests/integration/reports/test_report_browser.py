@@ -241,11 +241,29 @@ def test_no_text_of_a_plot_of_quality_covers_another(opened, quality_report, wid
             "         box.width * at.a, box.height * at.d]; })"
         )
         assert len(boxes) > 14
+        assert min(x for _, x, *_ in boxes) >= 0
         # A line's box is higher than its digits.
         shrunk = [(text, x, y + h * 0.2, x + w, y + h * 0.8) for text, x, y, w, h in boxes]
         for (one, *a), (other, *b) in combinations(shrunk, 2):
             apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
             assert apart, (one, other)
+
+
+@pytest.mark.parametrize("width", [320, 380])
+@pytest.mark.parametrize("section", ["quality", "quantization"])
+def test_cards_of_quality_show_all_of_their_texts(opened, quality_report, section, width):
+    """On a phone no table scrolls sideways, and no label is longer than its card is wide."""
+    page, _ = opened(quality_report, width=width)
+    tables = page.locator(f"#{section} .scroll")
+    assert tables.count() > 0
+    for table in tables.all():
+        assert table.evaluate("each => each.scrollWidth <= each.clientWidth")
+    cells = page.locator(f"#{section} tbody td").evaluate_all(
+        "cells => cells.map(each => [each.dataset.label, each.clientWidth,"
+        " parseFloat(getComputedStyle(each, '::before').width)])"
+    )
+    assert len(cells) > 14
+    assert [label for label, room, taken in cells if not label or not 0 < taken <= room] == []
 
 
 def test_the_table_of_quality_sorts(opened, quality_report):

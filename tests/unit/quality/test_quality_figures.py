@@ -93,12 +93,30 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     assert 274 <= covered <= 296
 
 
+def test_windows_without_a_whole_byte_give_no_interval() -> None:
+    """Where characters are cut up that much, a resample might have no byte at all."""
+    windows = [window(2, -4.0, bytes=size) for size in (0, 4, 0, 4, 4, 0, 4)]
+    summary = quality_summaries(quality_metrics(windows, None, {}), windows, None)
+    assert summary["bits_per_byte"].median == pytest.approx(28 / math.log(2) / 16)
+    assert summary["bits_per_byte"].ci_low is None
+    assert "no whole byte" in (summary["bits_per_byte"].reason or "")
+    assert summary["perplexity"].ci_low == pytest.approx(math.exp(2))
+
+
+def test_figures_beyond_all_numbers_are_none() -> None:
+    """Of weights that are no model."""
+    assert perplexity([window(2, -5e6)] * 7) is None
+    difference = paired_difference([window(2, -5e6)] * 7, [window(2, -2.0)] * 7)
+    assert difference.low is None
+    assert "far apart" in (difference.reason or "")
+
+
 def test_an_interval_needs_windows():
     windows = uniform(7, count=4)
     summary = quality_summaries(quality_metrics(windows, None, {}), windows, None)["perplexity"]
     assert summary.median == pytest.approx(7)
     assert summary.ci_low is None
-    assert summary.reason == "an interval needs 5 windows, there are 4"
+    assert summary.reason == "an interval needs 6 windows, there are 4"
     assert summary.n == 4
 
 
@@ -160,7 +178,7 @@ def test_few_windows_are_no_test():
     difference = paired_difference(one, other)
     assert difference.p is None
     assert difference.low is None
-    assert difference.reason == "an interval needs 5 windows, there are 4"
+    assert difference.reason == "an interval needs 6 windows, there are 4"
 
 
 @pytest.mark.parametrize("other", [[], [window(9, -1.0)], [window(10, -1.0)] * 2])
