@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import count, pairwise
+from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
 from edgebench.harness.quality.figures import paired_difference
-from edgebench.reports.format import CHANGE, NOT_MEASURED
+from edgebench.harness.results.model import Summary
+from edgebench.reports.format import CHANGE, NOT_MEASURED, counted, shown
 from edgebench.reports.sentences import Sentence, listed
 from edgebench.reports.text import one_line
 
@@ -36,11 +38,11 @@ class DifferenceRow:
 
     Attributes:
         first, second: their ids; the second's perplexity is the higher one, or as high.
-        change: by how much it is higher, in percent.
+        change: by how much it is higher, in percent; a dash where no number holds it.
         interval: the 95 % interval of that, or empty.
         p: adjusted, or a dash.
         verdict: whether the first is better, or can't be told apart from the second.
-        words: the verdict in words.
+        words: the verdict in words; it names the better one.
     """
 
     first: str
@@ -69,13 +71,18 @@ class Differences:
     how: str
     short: tuple[Sentence, ...]
 
+    @property
+    def tested(self) -> bool:
+        """Whether any two were compared; if not, `how` says why and the rows say no more."""
+        return any(row.verdict != "untested" for row in self.rows)
+
 
 def windows_by_variant(
     trials: Sequence[Trial], workload: str, quality: QualityRecord
 ) -> dict[str, tuple[WindowRecord, ...]]:
     """The windows of every variant that was rated on as many of them as the workload says.
 
-    A run that was interrupted has not said it yet: then most windows of a variant count.
+    A run that was interrupted may have meant to rate more: then most windows of a variant count.
     """
     # What a variant rated beyond what all of them did does not count.
     found = {
@@ -87,7 +94,7 @@ def windows_by_variant(
         and trial.status == "ok"
         and trial.windows
     }
-    wanted = quality.windows or max(map(len, found.values()), default=0)
+    wanted = max(map(len, found.values()), default=0)
     sizes = {variant: tuple(each.tokens for each in windows) for variant, windows in found.items()}
     alike = Counter(each for each in sizes.values() if len(each) == wanted)
     if not alike:
@@ -114,16 +121,56 @@ def differences(
         return None
     best, *others = ranked
     steps = list(pairwise(ranked))
-    pairs = dict.fromkeys([*steps, *((best, other) for other in others)])
-    found = {(a, b): compared(windows[b], windows[a]) for a, b in pairs}
-    tested = {pair: each.p for pair, each in found.items() if each.p is not None}
-    adjusted = holm(tested)
-    rows = tuple(_row(pair, found[pair], adjusted.get(pair)) for pair in steps)
+    rivals = [(best, other) for other in others]
+    found = {(a, b): compared(windows[b], windows[a]) for a, b in {*steps, *rivals}}
+    there_are, comparisons = len(windows[best]), len(steps)
+    too_few = ""
+    if there_are < (least := fewest_windows(comparisons)):
+        verb = "needs" if comparisons == 1 else "need"
+        too_few = (
+            f"{counted(comparisons, 'comparison')} {verb} at least {least} windows, "
+            f"there {'is' if there_are == 1 else 'are'} {there_are}"
+        )
+    # Two questions, of as many comparisons each. Which step down the list is one: Holm, over the
+    # neighbours. Which variants may be the best is another. The best is chosen by the same
+    # windows that it is then compared on, and Holm does not allow for that; times the number of
+    # comparisons does: the one that is truly best goes unmarked only if it is beaten by that
+    # much by any of the others, so in at most 5 % of cases.
+    # Asking both at once, of 2 * comparisons - 1, would need more windows and tell no more.
+    against_best = _tested(rivals, found, too_few)
+    at_most = {pair: min(1.0, comparisons * p) for pair, p in against_best.items()}
+    neighbours = holm(_tested(steps, found, too_few))
+    # One pair is in both: the larger of its two p, so that table and mark agree.
+    p = {pair: max(each, at_most.get(pair, 0.0)) for pair, each in neighbours.items()}
+    rows = tuple(_row(pair, found[pair], p.get(pair), too_few) for pair in steps)
     return Differences(
         rows=rows,
-        marked=_marked(best, others, adjusted),
-        how=_how(len(windows[best]), len(tested), next(iter(found.values())).reason),
+        marked=_marked(best, others, at_most),
+        how=_how(there_are, comparisons)
+        if p
+        else f"Not tested: {_untested(found[steps[0]], too_few)}.",
         short=tuple(_short(rows)),
+    )
+
+
+def fewest_windows(comparisons: int) -> int:
+    """The fewest windows with which any of so many comparisons can be told apart.
+
+    Of n windows, all of which point one way, turning signs gives p = 2 / 2**n: none is less.
+    """
+    return next(n for n in count(1) if comparisons * 2 / 2**n <= LEVEL)
+
+
+def change_of(difference: Difference) -> Summary:
+    """A difference as a ratio of perplexities, with its interval or the reason for none."""
+    return Summary(
+        median=difference.ratio if isfinite(difference.ratio) else None,
+        ci_low=difference.low,
+        ci_high=difference.high,
+        n=difference.windows,
+        unit="1",
+        source="derived",
+        reason=difference.reason,
     )
 
 
@@ -151,32 +198,36 @@ def _marked(best: str, others: Sequence[str], adjusted: Mapping[Pair, float]) ->
     return frozenset({best, *alike}) if len(alike) < len(others) else frozenset()
 
 
-def _row(pair: Pair, difference: Difference, p: float | None) -> DifferenceRow:
-    ratio, low, high = difference.ratio, difference.low, difference.high
-    decimals = CHANGE.decimals(
-        CHANGE.of(ratio),
-        None if low is None else CHANGE.of(low),
-        None if high is None else CHANGE.of(high),
-    )
-    written = [
-        "" if value is None else CHANGE.write(CHANGE.of(value), decimals)
-        for value in (ratio, low, high)
-    ]
+def _tested(
+    pairs: Sequence[Pair], found: Mapping[Pair, Difference], too_few: str
+) -> dict[Pair, float]:
+    if too_few:
+        return {}
+    return {pair: p for pair in pairs if (p := found[pair].p) is not None}
+
+
+def _row(pair: Pair, difference: Difference, p: float | None, too_few: str) -> DifferenceRow:
+    change = change_of(difference)
+    text = shown(change, CHANGE)
     verdict: Verdict = "untested" if p is None else "better" if p <= LEVEL else "alike"
     words = {
-        "better": "the first is better",
+        "better": f"{one_line(pair[0])} is better",
         "alike": "can't be told apart",
-        "untested": f"not tested: {one_line(difference.reason or 'no test was made')}",
+        "untested": f"not tested: {_untested(difference, too_few)}",
     }[verdict]
     return DifferenceRow(
         first=pair[0],
         second=pair[1],
-        change=f"{written[0]} %",
-        interval=f"[{written[1]}, {written[2]}]" if written[1] and written[2] else "",
+        change=text.value if change.median is None else f"{text.value} %",
+        interval=text.interval,
         p=_p(p),
         verdict=verdict,
         words=words,
     )
+
+
+def _untested(difference: Difference, too_few: str) -> str:
+    return too_few or one_line(difference.reason or "no test was made").rstrip(".")
 
 
 def _p(p: float | None) -> str:
@@ -185,14 +236,16 @@ def _p(p: float | None) -> str:
     return f"< {_SMALLEST_P}" if p < _SMALLEST_P else f"{p:.2g}" if p < 1 else "1"
 
 
-def _how(windows: int, tested: int, reason: str | None) -> str:
-    if not tested:
-        return f"Not tested: {one_line(reason or 'no test was made')}."
+def _how(windows: int, comparisons: int) -> str:
+    adjusted = (
+        f", adjusted for {comparisons} comparisons (by Holm; the best, which is also compared with "
+        f"all others, times {comparisons})"
+    )
     return (
         f"Perplexities of {windows} pairs of windows, in the order of the perplexity. The interval "
-        "resamples pairs; p is of a two-sided test that turns the signs of pairs, adjusted by Holm "
-        f"for {tested} comparisons (each with the next one, and the best with all). Up to "
-        f"{LEVEL:g} the first is better; above, this text can't tell the two apart."
+        "resamples pairs; p is of a two-sided test that turns the signs of pairs"
+        f"{adjusted if comparisons > 1 else ''}. Up to {LEVEL:g} the variant is better "
+        "than the next; above, this text can't tell the two apart."
     )
 
 
@@ -206,7 +259,7 @@ def _short(rows: Sequence[DifferenceRow]) -> Iterator[Sentence]:
             yield (*listed(chain), " can't be told apart.")
         else:
             yield (*listed(chain), " can't be told apart, each from the next.")
-    if not chains:
+    if all(row.verdict == "better" for row in rows):
         yield ("Each perplexity differs from the next higher one.",)
 
 

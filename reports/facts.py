@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.reports.format import duration, quantity
 from edgebench.reports.sameness import VERDICTS
+from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,13 +71,7 @@ def banners(data: ReportData) -> tuple[Banner, ...]:
             )
         )
     if record.stopped_by_budget:
-        found.append(
-            Banner(
-                "The time budget ended this run.",
-                f"{duration(record.protocol.time_budget_s)} were not enough for the precision "
-                "that the scenario asks for. Rows marked 'cut by budget' are less certain.",
-            )
-        )
+        found.append(_cut(data))
     return tuple(found)
 
 
@@ -87,6 +82,30 @@ def _not_the_same(data: ReportData) -> Iterator[Banner]:
         differs = row.verdict == VERDICTS["differs"]
         what = "does not compute the same model" if differs else "could not be verified"
         yield Banner(f"{row.variant} {what}.", " ".join(row.why))
+
+
+def _cut(data: ReportData) -> Banner:
+    """What the time budget cut: repetitions, texts, or both."""
+    budget = duration(data.record.protocol.time_budget_s)
+    texts = [
+        f"{each.quality.windows} of {each.quality.windows_planned} windows of "
+        f"{one_line(each.name)} were rated; see below its table."
+        for each in data.record.workloads
+        if each.quality and 0 < each.quality.windows < each.quality.windows_planned
+    ]
+    rows = any(
+        "cut_by_budget" in cell.flags
+        for (workload, _), cell in data.cells.items()
+        if workload not in data.quality_names
+    )
+    if texts and not rows:
+        title = "The time budget was not enough for all of the text."
+        return Banner(title, " ".join((f"It was {budget}.", *texts)))
+    return Banner(
+        "The time budget ended this run.",
+        f"{budget} were not enough for the precision that the scenario asks for. "
+        + " ".join(("Rows marked 'cut by budget' are less certain.", *texts)),
+    )
 
 
 def _unfinished(data: ReportData) -> Banner:

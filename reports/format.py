@@ -48,6 +48,8 @@ class Scale:
         digits: how many digits a value has whatever its interval, which then has as many
             decimals; None lets the interval decide. For what is exact on its text, such as a
             perplexity, whose interval is of other texts.
+        alone: how many decimals a value without an interval has, up to four digits in all; with
+            one it has two more at most. None shows three digits.
     """
 
     unit: str
@@ -55,6 +57,7 @@ class Scale:
     zero: float = 0.0
     signed: bool = False
     digits: int | None = None
+    alone: int | None = None
 
     @property
     def suffix(self) -> str:
@@ -68,7 +71,12 @@ class Scale:
     def decimals(self, value: float, low: float | None = None, high: float | None = None) -> int:
         """How many decimals a value of this unit is shown with, beside its interval."""
         if self.digits is None:
-            return decimals_for(value, low, high)
+            decimals = decimals_for(value, low, high)
+            if self.alone is None:
+                return decimals
+            if low is None or high is None:
+                return min(self.alone, _ceiling(value)) if value else self.alone
+            return min(decimals, self.alone + 2)
         return max(0, self.digits - 1 - (math.floor(math.log10(abs(value))) if value else 0))
 
     def write(self, value: float, decimals: int) -> str:
@@ -83,7 +91,7 @@ class Scale:
 SHARE = Scale("%", 0.01, digits=3)
 """For a share, such as how often two models agree."""
 
-CHANGE = Scale("%", 0.01, zero=1.0, signed=True)
+CHANGE = Scale("%", 0.01, zero=1.0, signed=True, alone=2)
 """For a ratio, shown as how much it is above or below 1."""
 
 PERPLEXITY = Scale("", digits=4)
@@ -148,6 +156,11 @@ def decimals_for(value: float, low: float | None = None, high: float | None = No
     return max(0, min(wanted, ceiling))
 
 
+def _ceiling(value: float) -> int:
+    """The decimals with which a number that is not 0 has the most digits worth showing."""
+    return max(0, _MOST_DIGITS - 1 - math.floor(math.log10(abs(value))))
+
+
 def number(value: float, decimals: int) -> str:
     """A number with so many decimals; long ones in groups of three, tiny ones as ``1.2e-7``."""
     if decimals > _MOST_DECIMALS:
@@ -162,7 +175,7 @@ class Shown:
 
     Attributes:
         value: the median, or a dash.
-        interval: ``[low, high]``, or empty where there is none or it has no width.
+        interval: ``[low, high]``, or empty where there is none or, as written, it has no width.
     """
 
     value: str
@@ -181,10 +194,12 @@ def shown(summary: Summary | None, scale: Scale) -> Shown:
         return Shown(scale.write(median, scale.decimals(median)))
     low, high = scale.of(summary.ci_low), scale.of(summary.ci_high)
     decimals = scale.decimals(median, low, high)
-    return Shown(
-        scale.write(median, decimals),
-        f"[{scale.write(low, decimals)}, {scale.write(high, decimals)}]",
-    )
+    first, last = scale.write(low, decimals), scale.write(high, decimals)
+    if first == last:
+        # As exact as it is written, or more so: an interval of two equal numbers says nothing.
+        decimals = decimals if scale.alone is None else scale.decimals(median)
+        return Shown(scale.write(median, decimals))
+    return Shown(scale.write(median, decimals), f"[{first}, {last}]")
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -195,6 +210,11 @@ def quantity(value: float | None, unit: str) -> str:
     scaled = value / scale.size
     decimals = 0 if unit == "1" and scaled == int(scaled) else decimals_for(scaled)
     return number(scaled, decimals) + scale.suffix
+
+
+def counted(count: float, noun: str) -> str:
+    """So many of something, such as ``1 window`` or ``2 windows``."""
+    return f"{quantity(count, '1')} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

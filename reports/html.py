@@ -22,7 +22,7 @@ from edgebench.reports.pareto import fronts
 from edgebench.reports.pareto_plot import front_plot
 from edgebench.reports.quality import INTRO as QUALITY_INTRO
 from edgebench.reports.quality import quality_views
-from edgebench.reports.quality_text import quality_answer
+from edgebench.reports.quality_answer import quality_answer
 from edgebench.reports.quantization import quantization_table
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
@@ -75,9 +75,11 @@ def render_page(data: ReportData) -> str:
         fronts=found_fronts,
         fronts_intro=FRONTS_INTRO,
         front_plots=[
-            front_plot(front, name=f"front-{number}")
-            for number, front in enumerate(found_fronts.fronts if found_fronts else ())
-        ],
+            front_plot(found_fronts, front, name=f"front-{number}")
+            for number, front in enumerate(found_fronts.fronts)
+        ]
+        if found_fronts
+        else [],
         same=data.sameness,
         pictures=_pictures(data),
         gap_plots=_gap_plots(data),

@@ -14,7 +14,7 @@ from edgebench.reports.pareto import INTRO as FRONTS_INTRO
 from edgebench.reports.pareto import dominated_sentence, fronts, kept_sentences
 from edgebench.reports.quality import INTRO as QUALITY_INTRO
 from edgebench.reports.quality import quality_views
-from edgebench.reports.quality_text import quality_answer
+from edgebench.reports.quality_answer import quality_answer
 from edgebench.reports.quantization import quantization_table
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
@@ -99,8 +99,12 @@ def _comparison(data: ReportData) -> Iterator[str]:
 
 
 def _notes(table: ComparisonTable) -> Iterator[str]:
+    if table.everywhere:
+        yield f"All rows: {markdown(', '.join(table.everywhere))}."
     if table.sources:
         yield table.sources
+    for sentence in table.no_intervals:
+        yield markdown(sentence)
     if table.footnotes:
         yield "\n".join(
             f"{number}. {markdown(note)}" for number, note in enumerate(table.footnotes, 1)
@@ -126,14 +130,18 @@ def _tasks(data: ReportData) -> Iterator[str]:
 def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:
     columns = [_heading(column) for column in table.columns]
     counted = [table.texts.counted] if table.texts.counted else []
-    head = [table.texts.rows, "engine", *columns, *counted, "remarks"]
+    # What all rows of a table of quality have in common stands below it, and leaves no column.
+    told = bool(table.texts.counted)
+    engine = ["engine"] if told or any(row.engine for row in table.rows) else []
+    remarks = ["remarks"] if told or any(row.remarks for row in table.rows) else []
+    head = [table.texts.rows, *engine, *columns, *counted, *remarks]
     rows = [
         [
             markdown_code(row.variant),
-            markdown(row.engine),
+            *(markdown(row.engine) for _ in engine),
             *(_value(value) for value in row.values),
             *(str(row.repetitions) for _ in counted),
-            ", ".join(row.remarks),
+            *(", ".join(row.remarks) for _ in remarks),
         ]
         for row in table.rows
     ]
@@ -141,7 +149,8 @@ def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:
         head.append("same model?")
         for cells, row in zip(rows, table.rows, strict=True):
             cells.append(markdown(same.short[row.variant]))
-    return _table(head, rows, numbers=range(2, len(columns) + len(counted) + 2))
+    first = 1 + len(engine)
+    return _table(head, rows, numbers=range(first, first + len(columns) + len(counted)))
 
 
 def _quality(data: ReportData) -> Iterator[str]:
@@ -156,7 +165,8 @@ def _quality(data: ReportData) -> Iterator[str]:
         yield from _notes(view.table)
         yield _bullets(markdown(sentence) for sentence in view.protocol)
         if view.differences is not None:
-            yield _differences(view.differences)
+            if view.differences.tested:
+                yield _differences(view.differences)
             yield markdown(view.differences.how)
 
 
@@ -172,7 +182,7 @@ def _differences(found: Differences) -> str:
         ]
         for row in found.rows
     ]
-    head = ["variant", "next", "PPL of the next", "95 % interval", "p", "verdict"]
+    head = ["variant", "next", "next is higher by", "95 % interval", "p", "verdict"]
     return _table(head, rows, numbers=range(2, 5))
 
 

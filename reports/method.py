@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import METRICS, metric
 from edgebench.harness.metrics.statistics import MIN_BLOCKS, RESAMPLES
+from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.harness.quality.figures import RESAMPLES as QUALITY_RESAMPLES
 from edgebench.reports.data import MEMORY_PARTS
-from edgebench.reports.format import duration, percent, scale_for
+from edgebench.reports.format import counted, duration, percent, scale_for
 from edgebench.reports.quality import QUALITY_KEYS
 from edgebench.reports.table import ALWAYS, WHERE_MEASURED
 from edgebench.reports.tasks import TASK_KEYS
@@ -61,7 +62,9 @@ def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
         "machine meets the later ones only."
     )
     pause = f", {duration(protocol.cooldown_s)} apart" if protocol.cooldown_s else ""
-    repetitions = _plural(protocol.per_block, "measured repetition")
+    repetitions = counted(protocol.per_block, "measured repetition")
+    rates = any(workload.quality for workload in record.workloads)
+    timed = not rates or any(workload.quality is None for workload in record.workloads)
     texts = {
         "Prompts": (
             "Every variant gets the same token ids, of exactly the stated length, and makes "
@@ -105,12 +108,16 @@ def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
             "A whole task gets its text as it is and ends by itself. It runs in processes that do "
             "nothing else, with the same warm-up and repetitions, judged by its latency."
         )
-    if any(workload.quality for workload in record.workloads):
+    if not timed:
+        texts = {subject: texts[subject] for subject in ("Not measured", "Time limit")}
+    if rates:
         texts["Quality"] = (
-            "Before anything is timed, each framework rates the windows of a text, in a process of "
-            "its own: the same token ids at the same positions, cut to the same number of windows "
-            f"where time is short. Intervals resample windows ({QUALITY_RESAMPLES} times) and are "
-            "widened where there are few. Two variants are compared window by window."
+            f"{'Before anything is timed, each' if timed else 'Each'} framework rates the windows "
+            "of a text, in a process of its own: the same token ids at the same positions, cut to "
+            "the same number of windows where the time budget of "
+            f"{duration(protocol.time_budget_s)} is short. Intervals resample windows "
+            f"({QUALITY_RESAMPLES} times, from {MIN_WINDOWS} windows on) and are widened where "
+            "there are few. Two variants are compared window by window."
         )
     return tuple(texts.items())
 
@@ -146,9 +153,11 @@ def where_the_time_went(record: RunRecord) -> tuple[tuple[str, str], ...]:
     spent = record.accounting
     if spent is None:
         return ()
+    rates = any(workload.quality for workload in record.workloads)
     return (
         ("All of it", duration(spent.wall_s)),
         ("Preparing models", duration(spent.prepare_s)),
+        *((("Rating texts", duration(spent.quality_s)),) if rates else ()),
         ("Starting processes", duration(spent.start_s)),
         ("Loading", duration(spent.load_s)),
         ("Warming up", duration(spent.warmup_s)),
@@ -156,7 +165,3 @@ def where_the_time_went(record: RunRecord) -> tuple[tuple[str, str], ...]:
         ("Cooling down", duration(spent.cooldown_s)),
         ("Everything else", duration(spent.overhead_s)),
     )
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

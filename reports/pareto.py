@@ -1,4 +1,4 @@
-"""Quality against what it costs: which variants no other one beats in both."""
+"""Quality against what it costs: which variants no other one dominates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import metric
-from edgebench.reports.format import PERPLEXITY, Scale, scale_for, shown
+from edgebench.harness.quality.figures import MIN_WINDOWS
+from edgebench.reports.differences import windows_by_variant
+from edgebench.reports.dominance import ALIKE_COST, Place, dominating
+from edgebench.reports.format import PERPLEXITY, Scale, percent, scale_for, shown
 from edgebench.reports.quality import quality_summaries
 from edgebench.reports.quantization import main_quality, speed_workload
 from edgebench.reports.sentences import Name, Sentence, listed
@@ -16,16 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from edgebench.harness.results.model import Summary, WorkloadRecord
+    from edgebench.harness.results.quality import WindowRecord
     from edgebench.reports.data import ReportData
 
 COSTS = ("decode_rate", "peak_rss_bytes")
 WHERE_MEASURED = ("energy_per_token_j",)
+REFERENCE, LOWEST = "the reference", "the lowest"
 _LEAST = 2
 
-INTRO = (
-    "Perplexity against speed, memory and energy. A variant is dominated where another one is at "
-    "least as good in both and better in one. That goes by the values alone: where intervals "
-    "overlap, another run may find it otherwise."
+INTRO = "Perplexity against speed, memory and energy."
+
+RULE = (
+    "A variant is dominated where another one is better beyond doubt in one of the two and not "
+    "worse beyond doubt in the other. What can't be told apart counts as equal: perplexities by "
+    f"their pairs of windows, costs by their intervals (or, without, up to {percent(ALIKE_COST)})."
 )
 
 
@@ -39,7 +46,8 @@ class Point:
         cost: what it costs, as stored.
         perplexity: its perplexity.
         low, high: of the perplexity's bar; None without.
-        dominated_by: the best variant that beats it in both; empty where none does.
+        dominated_by: the best variant that dominates it; empty where none does or that is not
+            known.
     """
 
     variant: str
@@ -49,6 +57,11 @@ class Point:
     low: float | None
     high: float | None
     dominated_by: str
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether the perplexity has an interval of some width."""
+        return self.low is not None and self.high is not None and self.low < self.high
 
     @property
     def written(self) -> str:
@@ -68,6 +81,7 @@ class Front:
         workload: what it was measured on.
         points: in the order of the run.
         absent: variants that lack a value, and which.
+        judged: whether it is known who is dominated.
     """
 
     key: str
@@ -77,12 +91,23 @@ class Front:
     workload: str
     points: tuple[Point, ...]
     absent: tuple[tuple[str, str], ...]
+    judged: bool
 
     @property
     def best(self) -> tuple[Point, ...]:
-        """The points that none dominates, by rising cost value."""
-        kept = [point for point in self.points if not point.dominated_by]
+        """The points that none dominates, by rising cost; empty where that is not known."""
+        kept = [point for point in self.points if self.judged and not point.dominated_by]
         return tuple(sorted(kept, key=lambda point: (_cost(point), point.perplexity)))
+
+    @property
+    def line(self) -> tuple[Point, ...]:
+        """Those of the best that no other one of them beats by the values alone, by rising cost."""
+        sign = -1 if self.higher else 1
+        found: list[Point] = []
+        for point in sorted(self.best, key=lambda each: (sign * _cost(each), each.perplexity)):
+            if not found or point.perplexity < found[-1].perplexity:
+                found.append(point)
+        return tuple(found[::sign])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +117,60 @@ class Fronts:
     Attributes:
         quality: the workload that the perplexities are of.
         fronts: at least one.
-        paired: whether the perplexities' bars are of pairs with the reference.
+        whole: the perplexity to which others are compared, the reference's or the lowest.
+        against: which of the two it is, in words.
+        windows: how many windows the perplexities are of.
     """
 
     quality: str
     fronts: tuple[Front, ...]
-    paired: bool
+    whole: float
+    against: str
+    windows: int
 
     @property
-    def bars(self) -> str:
-        """What is drawn, a sentence or two."""
-        upright = "of the perplexity"
-        if self.paired:
-            upright = "of the difference to the reference, over pairs of windows"
+    def rule(self) -> str:
+        """Who is dominated, a sentence or two; or why that is not known."""
+        if self.fronts[0].judged:
+            return RULE
         return (
-            "Grey points are dominated; the line joins the others. Bars are 95 % intervals: the "
-            f"upright ones {upright}, the level ones of the median."
+            "Which variants are dominated is not known: to tell perplexities apart needs "
+            f"{MIN_WINDOWS} windows, there {'is' if self.windows == 1 else 'are'} {self.windows}."
         )
 
     @property
+    def bars(self) -> str:
+        """How to read what is drawn, a sentence or two; empty where it needs no word."""
+        points = [point for front in self.fronts for point in front.points]
+        drawn = []
+        if any(front.judged for front in self.fronts):
+            grey = any(point.dominated_by for point in points)
+            drawn.append(
+                "Grey points are dominated; the line joins the best of the others."
+                if grey
+                else "The line joins the best points."
+            )
+        upright = any(point.has_bar for point in points)
+        level = any(has_interval(point.cost) for point in points)
+        paired = "of the difference to the reference, over pairs of windows"
+        of = [
+            f"the upright ones {paired if self.against == REFERENCE else 'of the perplexity'}"
+            if upright
+            else "",
+            "the level ones of the median" if level else "",
+        ]
+        if upright or level:
+            drawn.append(f"Bars are 95 % intervals: {', '.join(each for each in of if each)}.")
+        return " ".join(drawn)
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """What the perplexities are of, and who has none, a sentence each."""
+        """Who is dominated, what the perplexities are of, and who has none."""
         absent: dict[tuple[str, str], None] = {}
         for front in self.fronts:
             absent.update(dict.fromkeys(front.absent))
         return (
+            self.rule,
             f"Perplexity is that on {one_line(self.quality)}.",
             *(f"{one_line(variant)} has {what}." for variant, what in absent),
         )
@@ -138,16 +192,30 @@ def fronts(data: ReportData) -> Fronts | None:
     speed = speed_workload(data) or next(iter(data.workload_names), "")
     if workload is None or not speed:
         return None
-    bars, paired = _bars(data, workload)
+    assert workload.quality is not None
+    bars = _bars(data, workload)
+    windows = windows_by_variant(data.run.trials, workload.name, workload.quality)
+    count = max(map(len, windows.values()), default=0)
     keys = [*COSTS, *(key for key in WHERE_MEASURED if data.summaries(speed, key))]
-    found = [_front(data, speed, key, bars) for key in keys]
+    found = [_front(data, speed, key, bars, windows) for key in keys]
     drawn = tuple(front for front in found if len(front.points) >= _LEAST)
-    return Fronts(workload.name, drawn, paired) if drawn else None
+    if not drawn:
+        return None
+    reference = workload.quality.reference
+    whole = reference.perplexity if reference else None
+    return Fronts(
+        quality=workload.name,
+        fronts=drawn,
+        whole=whole or min(point.perplexity for front in drawn for point in front.points),
+        against=REFERENCE if whole else LOWEST,
+        windows=count,
+    )
 
 
 def kept_sentences(front: Front) -> tuple[Sentence, ...]:
-    """The variants that none dominates, by rising perplexity."""
-    ranked = sorted(front.best, key=lambda point: point.perplexity)
+    """The variants that none dominates, by rising perplexity; all where that is not known."""
+    known = front.best if front.judged else front.points
+    ranked = sorted(known, key=lambda point: point.perplexity)
     return tuple(
         (
             Name(point.variant),
@@ -171,9 +239,15 @@ def dominated_sentence(front: Front) -> Sentence:
     return (*parts, ".") if parts else ()
 
 
+def has_interval(summary: Summary) -> bool:
+    """Whether a summary has an interval of some width."""
+    low, high = summary.ci_low, summary.ci_high
+    return low is not None and high is not None and low < high
+
+
 def _bars(
     data: ReportData, workload: WorkloadRecord
-) -> tuple[dict[str, tuple[float, float | None, float | None]], bool]:
+) -> dict[str, tuple[float, float | None, float | None]]:
     """Perplexity of each variant with the ends of its bar."""
     assert workload.quality is not None
     summaries = quality_summaries(data, workload.name, workload.quality)
@@ -192,7 +266,7 @@ def _bars(
             # Scaled by the variant's own value, so that it lies inside of its bar for certain.
             whole = summary.median / ratio.median
             found[variant] = (summary.median, ratio.ci_low * whole, ratio.ci_high * whole)
-    return found, reference is not None
+    return found
 
 
 def _front(
@@ -200,12 +274,15 @@ def _front(
     workload: str,
     key: str,
     bars: Mapping[str, tuple[float, float | None, float | None]],
+    windows: Mapping[str, tuple[WindowRecord, ...]],
 ) -> Front:
     known = metric(key)
     costs = data.summaries(workload, key)
-    both = [each for each in data.variant_ids if each in costs and each in bars]
+    both = [each for each in data.variant_ids if each in costs and each in bars and each in windows]
     higher = known.better == "higher"
-    places = {each: (_sign(costs[each], higher=higher), bars[each][0]) for each in both}
+    judged = all(len(windows[each]) >= MIN_WINDOWS for each in both)
+    places = {each: Place(costs[each], bars[each][0], windows[each]) for each in both}
+    by = dominating(places, higher=higher) if judged else {}
     points = tuple(
         Point(
             variant=each,
@@ -214,33 +291,22 @@ def _front(
             perplexity=bars[each][0],
             low=bars[each][1],
             high=bars[each][2],
-            dominated_by=_dominating(each, places),
+            dominated_by=by.get(each, ""),
         )
         for each in both
     )
     absent = tuple(
-        (each, "no perplexity" if each not in bars else f"no {known.label.lower()}")
+        (
+            each,
+            "no perplexity"
+            if each not in bars or each not in windows
+            else f"no {known.label.lower()}",
+        )
         for each in data.variant_ids
         if each not in both
     )
     scale = scale_for(known.unit, [costs[each].median for each in both])
-    return Front(key, known.label, higher, scale, workload, points, absent)
-
-
-def _dominating(variant: str, places: Mapping[str, tuple[float, float]]) -> str:
-    """The one of the lowest perplexity that is nowhere worse, and somewhere better."""
-    cost, perplexity = places[variant]
-    better = [
-        other
-        for other, (theirs, rated) in places.items()
-        if theirs <= cost and rated <= perplexity and (theirs, rated) != (cost, perplexity)
-    ]
-    return min(better, key=lambda other: (places[other][1], places[other][0]), default="")
-
-
-def _sign(cost: Summary, *, higher: bool) -> float:
-    value = cost.median or 0.0
-    return -value if higher else value
+    return Front(key, known.label, higher, scale, workload, points, absent, judged)
 
 
 def _cost(point: Point) -> float:

@@ -1,4 +1,8 @@
-"""Pictures of quality against cost: numbered points, and the line of those that none dominates."""
+"""Pictures of quality against cost: numbered points, and the line of those that none dominates.
+
+Perplexities are drawn as their change against that of the reference: on an axis of their values
+one format that fell to pieces would press all others onto one line.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator, ScalarFormatter
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+    ScalarFormatter,
+)
 
 from edgebench.reports import svg
 from edgebench.reports.format import shown
+from edgebench.reports.pareto import has_interval
 from edgebench.reports.plots import Plot, axis_names, chart
 from edgebench.reports.text import one_line
 
@@ -19,7 +31,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from edgebench.reports.pareto import Front, Point
+    from edgebench.reports.pareto import Front, Fronts, Point
 
 HEIGHT = 300
 MARKER = 3.5
@@ -37,6 +49,18 @@ NEAR = 10.0
 _LOG_FROM = 5.0
 """Values that differ more than so many times are drawn on a logarithmic axis."""
 
+_LEVEL = 0.1
+"""Changes up to so many percent are drawn in proportion, even where larger ones are not."""
+
+_LEVEL_SHARE = 0.7
+"""How high that part is, where a power of 10 is 1."""
+
+_LONG = 1e5
+"""Changes of so many percent and more are written by their power of 10."""
+
+_MOST_TICKS = 8
+"""Above 0."""
+
 _ROOM = 0.06
 _DISTANCES = (9.0, 13.0, 18.0, 24.0, 31.0, 40.0, 52.0)
 _ANGLES = (45, 315, 135, 225, 0, 90, 180, 270, 22, 338, 158, 202, 68, 292, 112, 248)
@@ -45,28 +69,34 @@ Box = tuple[float, float, float, float]
 """Left, bottom, right and top, in pixels."""
 
 
-def front_plot(front: Front, *, name: str) -> Plot:
+def front_plot(found: Fronts, front: Front, *, name: str) -> Plot:
     """One plane.
 
     Args:
-        front: what to draw.
+        found: all planes of the run.
+        front: the one to draw.
         name: unique in the page.
     """
     costs = [_cost(front, point) for point in front.points]
+    rated = [_rated(found, point) for point in front.points]
     with mpl.rc_context(svg.DRAWING):
         figure, axes = chart(height=HEIGHT)
         axes.grid(visible=True, axis="x")
-        _axis(axes, [value for cost in costs for value in cost], upright=False)
-        _axis(axes, [each for point in front.points for each in _rated(point)], upright=True)
-        corners = _corners(axes, front)
-        axes.plot(*zip(*corners, strict=True), color=svg.ACCENT, linewidth=1.2, alpha=0.6)
-        for point, cost in zip(front.points, costs, strict=True):
-            _point(axes, point, cost)
-        _numbers(axes, front, [cost[0] for cost in costs], corners)
+        _cost_axis(axes, [value for cost in costs for value in cost])
+        _change_axis(axes, [value for each in rated for value in each])
+        corners = _corners(axes, found, front)
+        if corners:
+            axes.plot(*zip(*corners, strict=True), color=svg.ACCENT, linewidth=1.2, alpha=0.6)
+        for point, cost, change in zip(front.points, costs, rated, strict=True):
+            _point(axes, point, cost, change)
+        places = [(cost[0], change[0]) for cost, change in zip(costs, rated, strict=True)]
+        _numbers(axes, front, places, corners)
         better = "→" if front.higher else "←"
         unit = f", {front.scale.unit}" if front.scale.unit else ""
         axis_names(
-            axes, x=f"{front.label.lower()}{unit} ({better} better)", y="perplexity (↓ better)"
+            axes,
+            x=f"{front.label.lower()}{unit} ({better} better)",
+            y=f"perplexity against {found.against}, % (↓ better)",
         )
     return Plot(
         title=front.label,
@@ -123,40 +153,76 @@ def place_labels(
 
 def _cost(front: Front, point: Point) -> tuple[float, ...]:
     """The value, and the ends of its interval where there is one."""
-    values = (point.cost.median, point.cost.ci_low, point.cost.ci_high)
-    return tuple(front.scale.of(value) for value in values if value is not None)
+    ends = (point.cost.ci_low, point.cost.ci_high) if has_interval(point.cost) else ()
+    return tuple(front.scale.of(value) for value in (point.cost.median, *ends) if value is not None)
 
 
-def _rated(point: Point) -> tuple[float, ...]:
-    values = (point.perplexity, point.low, point.high)
-    return tuple(value for value in values if value is not None)
+def _rated(found: Fronts, point: Point) -> tuple[float, ...]:
+    """The change of the perplexity in percent, and the ends of its interval where there is one."""
+    ends = (point.low, point.high) if point.has_bar else ()
+    return tuple(
+        100 * (value / found.whole - 1) for value in (point.perplexity, *ends) if value is not None
+    )
 
 
-def _axis(axes: Axes, values: Sequence[float], *, upright: bool) -> None:
+def _cost_axis(axes: Axes, values: Sequence[float]) -> None:
     low, high = min(values), max(values)
-    axis = axes.yaxis if upright else axes.xaxis
-    set_limits = axes.set_ylim if upright else axes.set_xlim
     if low > 0 and high / low > _LOG_FROM:
-        (axes.set_yscale if upright else axes.set_xscale)("log")
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         room = (high / low) ** _ROOM
-        set_limits(low / room, high * room)
+        axes.set_xlim(low / room, high * room)
         return
     # An offset beside the axis would hide what the ticks are.
-    axis.set_major_formatter(ScalarFormatter(useOffset=False))
+    axes.xaxis.set_major_formatter(ScalarFormatter(useOffset=False))
     room = (high - low) * _ROOM or abs(high) * _ROOM or 1.0
-    set_limits(low - room, high + room)
+    axes.set_xlim(low - room, high + room)
 
 
-def _corners(axes: Axes, front: Front) -> list[tuple[float, float]]:
-    """The edge of what can be had, from one side of the picture to another.
+def _change_axis(axes: Axes, values: Sequence[float]) -> None:
+    """Changes in percent: as they are around 0, by their orders of magnitude beyond."""
+    ends = min(values), max(values)
+    if max(map(abs, ends)) > _LOG_FROM * _LEVEL:
+        axes.set_yscale("symlog", linthresh=_LEVEL, linscale=_LEVEL_SHARE)
+        axes.yaxis.set_major_locator(FixedLocator(_steps(*ends)))
+        axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _change(value)))
+    scale = axes.yaxis.get_transform()
+    low, high = (float(scale.transform([end])[0]) for end in ends)
+    room = (high - low) * _ROOM or 1.0
+    bottom, top = (float(scale.inverted().transform([end])[0]) for end in (low - room, high + room))
+    axes.set_ylim(bottom, top)
+
+
+def _steps(low: float, high: float) -> list[float]:
+    """Where the axis has a tick: at 0, and at powers of 10 (and 3 times those) as far as fit."""
+    most = math.ceil(math.log10(max(abs(low), abs(high))))
+    least = round(math.log10(_LEVEL))
+    powers = range(least, most + 1, math.ceil((most + 1 - least) / _MOST_TICKS))
+    factors = (1, 3) if 2 * len(powers) <= _MOST_TICKS else (1,)
+    sizes = [factor * 10.0**power for power in powers for factor in factors]
+    return [*(-size for size in reversed(sizes)), 0.0, *sizes]
+
+
+def _change(percent: float) -> str:
+    if abs(percent) >= _LONG:
+        return f"{percent:+.0e}".replace("e+0", "e").replace("e+", "e")
+    return f"{percent:+.6g}" if percent else "0"
+
+
+def _corners(axes: Axes, found: Fronts, front: Front) -> list[tuple[float, float]]:
+    """The edge of what can be had, from one side of the picture to another; empty without a line.
 
     What costs more than one point and less than the next can be had no better than the first.
     """
-    best = [(front.scale.of(point.cost.median or 0.0), point.perplexity) for point in front.best]
+    best = [
+        (front.scale.of(point.cost.median or 0.0), _rated(found, point)[0]) for point in front.line
+    ]
+    if not best:
+        return []
     (left, right), top = axes.get_xlim(), axes.get_ylim()[1]
     if front.higher:
         ends = [(left, best[0][1]), *best, (best[-1][0], top)]
@@ -167,16 +233,18 @@ def _corners(axes: Axes, front: Front) -> list[tuple[float, float]]:
     return [ends[0], *(each for pair in zip(between, ends[1:], strict=True) for each in pair)]
 
 
-def _point(axes: Axes, point: Point, cost: tuple[float, ...]) -> None:
+def _point(axes: Axes, point: Point, cost: tuple[float, ...], change: tuple[float, ...]) -> None:
     colour = svg.BAR if point.dominated_by else svg.ACCENT
-    bars = [(cost[1:], (point.perplexity,) * 2)] if len(cost) > 1 else []
-    if point.low is not None and point.high is not None:
-        bars.append(((cost[0],) * 2, (point.low, point.high)))
+    bars: list[tuple[tuple[float, ...], tuple[float, ...]]] = []
+    if len(cost) > 1:
+        bars.append((cost[1:], (change[0],) * 2))
+    if len(change) > 1:
+        bars.append(((cost[0],) * 2, change[1:]))
     for x, y in bars:
         axes.plot(x, y, color=colour, linewidth=0.8, alpha=0.7)
     axes.plot(
         [cost[0]],
-        [point.perplexity],
+        [change[0]],
         marker="o",
         markersize=2 * MARKER,
         markeredgewidth=0,
@@ -186,11 +254,13 @@ def _point(axes: Axes, point: Point, cost: tuple[float, ...]) -> None:
 
 
 def _numbers(
-    axes: Axes, front: Front, costs: Sequence[float], corners: Sequence[tuple[float, float]]
+    axes: Axes,
+    front: Front,
+    values: Sequence[tuple[float, float]],
+    corners: Sequence[tuple[float, float]],
 ) -> None:
-    values = [(cost, point.perplexity) for cost, point in zip(costs, front.points, strict=True)]
     pixels = [(float(x), float(y)) for x, y in axes.transData.transform(values)]
-    line = [(float(x), float(y)) for x, y in axes.transData.transform(corners)]
+    line = [(float(x), float(y)) for x, y in axes.transData.transform(corners)] if corners else []
     sizes = [(DIGIT * len(str(point.number)) + GAP, LINE + GAP) for point in front.points]
     frame = axes.get_window_extent()
     middles = place_labels(pixels, sizes, (frame.x0, frame.y0, frame.x1, frame.y1), line)

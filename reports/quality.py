@@ -9,14 +9,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import metric
+from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.harness.results.model import Summary
 from edgebench.reports.differences import differences, windows_by_variant
 from edgebench.reports.format import BITS_PER_BYTE, CHANGE, SHARE
-from edgebench.reports.quality_text import protocol_text, same_text_note, short_protocol_text
+from edgebench.reports.quality_text import (
+    protocol_text,
+    same_text_note,
+    short_protocol_text,
+    wants_reference,
+)
 from edgebench.reports.table import Dress, TableTexts, table_of
+from edgebench.reports.tidy import measured_only, settled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sized
 
     from edgebench.harness.results.model import WorkloadRecord
     from edgebench.harness.results.quality import QualityRecord
@@ -44,6 +51,8 @@ INTRO = (
 _ASKED = {"perplexity_ratio": "perplexity", "kl_divergence_p99": "kl_divergence"}
 """Columns that come with another one's metric."""
 
+NO_RATINGS = "not all windows of the reference are in the record, which an interval needs"
+
 _TEXTS = TableTexts(
     how="over all windows, with the 95 % interval of resampled windows",
     marked="perplexities are the best, or this text can't tell them apart from it.",
@@ -66,6 +75,8 @@ class QualityView:
         protocol: on what they were made, a sentence each.
         short: the same in one line.
         differences: the variants against each other; None where there are not two.
+        few_windows: whether they are too few for any interval, so that nothing can be told of
+            several variants.
     """
 
     workload: str
@@ -73,6 +84,7 @@ class QualityView:
     protocol: tuple[str, ...]
     short: str
     differences: Differences | None
+    few_windows: bool
 
 
 def quality_views(data: ReportData) -> tuple[QualityView, ...]:
@@ -88,20 +100,31 @@ def quality_summaries(
     data: ReportData, workload: str, quality: QualityRecord
 ) -> dict[str, dict[str, Summary | None]]:
     """The values by metric and variant; those of other windows than the others' are left out."""
-    rated = _rated(data, workload, quality)
+    windows = windows_by_variant(data.run.trials, workload, quality)
+    usual = len(next(iter(windows.values()))) if windows else quality.windows
+    others = _others(data, workload, windows, usual)
+    covers_less = quality.reference is None or len(quality.reference.windows) < usual
     found: dict[str, dict[str, Summary | None]] = {}
     for key in QUALITY_KEYS:
-        if _ASKED.get(key, key) in quality.metrics:
-            found[key] = {
-                each: _summary(data.summary(workload, each, key), rated.get(each), key)
-                for each in data.variant_ids
-            }
-    if quality.reference is None and not quality.no_reference:
-        # Nobody asked for what needs one.
-        values = found.get("perplexity_ratio", {}).values()
-        if all(each is None or each.median is None for each in values):
-            found.pop("perplexity_ratio", None)
+        if _ASKED.get(key, key) not in quality.metrics:
+            continue
+        if key == "perplexity_ratio" and not wants_reference(quality):
+            continue
+        found[key] = {
+            each: _summary(
+                data.summary(workload, each, key),
+                key,
+                other_windows=others.get(each),
+                covers_less=covers_less,
+            )
+            for each in data.variant_ids
+        }
     return found
+
+
+def too_few_windows(windows: Mapping[str, Sized], rated: Collection[str]) -> bool:
+    """Whether several variants have a perplexity, and none can have an interval."""
+    return len(rated) > 1 and 0 < max(map(len, windows.values()), default=0) < MIN_WINDOWS
 
 
 def _view(data: ReportData, workload: WorkloadRecord, quality: QualityRecord) -> QualityView:
@@ -112,31 +135,31 @@ def _view(data: ReportData, workload: WorkloadRecord, quality: QualityRecord) ->
     table = table_of(
         data,
         workload.name,
-        summaries,
+        measured_only(summaries),
         best={"perplexity": found.marked} if found else {},
         dresses=_DRESSES,
         texts=_TEXTS,
         # Said of all variants alike, below the table.
         unremarked=("cut_by_budget",),
+        reasons_once=True,
     )
     others = [each for each in data.record.workloads if each.name != workload.name]
     notes = (same_text_note(quality, other) for other in others)
     protocol = protocol_text(quality, finished=data.record.status == "finished")
     return QualityView(
         workload=workload.name,
-        table=table,
+        table=settled(table),
         protocol=(*protocol, *(note for note in notes if note)),
         short=short_protocol_text(quality),
         differences=found,
+        few_windows=too_few_windows(windows, perplexities),
     )
 
 
-def _rated(data: ReportData, workload: str, quality: QualityRecord) -> dict[str, str]:
+def _others(data: ReportData, workload: str, same: Collection[str], usual: int) -> dict[str, str]:
     """Variants whose values rest on other windows, with what that means, as a reason."""
-    same = windows_by_variant(data.run.trials, workload, quality)
-    wanted = len(next(iter(same.values()))) if same else quality.windows
     return {
-        trial.variant: f"it rated other windows than the others ({len(trial.windows)} of {wanted})"
+        trial.variant: f"it rated other windows than the others ({len(trial.windows)} of {usual})"
         for trial in data.run.trials
         if trial.workload == workload
         and trial.status == "ok"
@@ -145,13 +168,18 @@ def _rated(data: ReportData, workload: str, quality: QualityRecord) -> dict[str,
     }
 
 
-def _summary(summary: Summary | None, other_windows: str | None, key: str) -> Summary | None:
+def _summary(
+    summary: Summary | None, key: str, *, other_windows: str | None, covers_less: bool
+) -> Summary | None:
     if summary is None or summary.median is None:
         return summary
     if other_windows:
         return Summary(
             median=None, n=0, unit=metric(key).unit, source=summary.source, reason=other_windows
         )
+    if key == "perplexity_ratio" and summary.ci_low is None and covers_less:
+        # A run that was interrupted: the ratio is of the trial, its interval needs the record.
+        return summary.model_copy(update={"reason": NO_RATINGS})
     if key == "kl_divergence_p99":
         # That a percentile has no interval needs no footnote in every row.
         return summary.model_copy(update={"reason": None})

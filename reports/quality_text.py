@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edgebench.reports.format import BITS_PER_BYTE, CHANGE, PERPLEXITY, percent, quantity, shown
-from edgebench.reports.sentences import Name, Sentence
+from edgebench.harness.results.quality import WITH_REFERENCE
+from edgebench.reports.format import BITS_PER_BYTE, PERPLEXITY, counted, percent
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edgebench.harness.results.model import Summary, WorkloadRecord
+    from edgebench.harness.results.model import WorkloadRecord
     from edgebench.harness.results.quality import QualityRecord, QualityReference
-    from edgebench.reports.data import ReportData
     from edgebench.reports.format import Scale
 
 HASH_DIGITS = 12
-CLOSE = 1.01
-"""A perplexity is close to the reference's up to so many times it."""
-
 _START = {
     "model": "as the model's own tokenizer does it",
     "always": "as the scenario asks",
     "never": "as the scenario asks",
 }
+_NO_START = {**_START, "model": "as the model's tokenizer adds none"}
+_OWN = "own files"
+"""In the record, where the tokenizer of the model's own files made the ids."""
+
+_ANOTHER_PROTOCOL = "rates the same text by another protocol"
 
 
 def protocol_text(quality: QualityRecord, *, finished: bool) -> tuple[str, ...]:
@@ -47,16 +48,25 @@ def protocol_text(quality: QualityRecord, *, finished: bool) -> tuple[str, ...]:
 
 def short_protocol_text(quality: QualityRecord) -> str:
     """Text, extent and reference in one line, for where there is no room for more."""
-    windows = f"{quality.windows} of {quality.windows_planned} windows of {quality.window} tokens"
+    windows = (
+        f"{quality.windows} of {counted(quality.windows_planned, 'window')} of "
+        f"{counted(quality.window, 'token')}"
+    )
+    rated = quality.reference.perplexity if quality.reference else None
     reference = (
-        f"; perplexity of the reference {_written(quality.reference.perplexity, PERPLEXITY)}"
-        if quality.reference
+        f"; perplexity of the reference {_written(rated, PERPLEXITY)}"
+        if rated is not None and "perplexity" in quality.metrics
         else ""
     )
     return one_line(
-        f"{quality.text}, sha256 {quality.text_sha256[:HASH_DIGITS]}, {quality.protocol}, "
+        f"{_named(quality)}, sha256 {quality.text_sha256[:HASH_DIGITS]}, {quality.protocol}, "
         f"{windows}{reference}"
     )
+
+
+def wants_reference(quality: QualityRecord) -> bool:
+    """Whether anybody asked for a metric that compares with the reference."""
+    return any(each in WITH_REFERENCE for each in quality.metrics)
 
 
 def same_text_note(quality: QualityRecord, other: WorkloadRecord) -> str:
@@ -64,82 +74,29 @@ def same_text_note(quality: QualityRecord, other: WorkloadRecord) -> str:
     theirs = other.quality
     if theirs is None or theirs.text_sha256 != quality.text_sha256 or theirs.key == quality.key:
         return ""
-    return (
-        f"{one_line(other.name)} rates the same text by another protocol: its perplexities do not "
-        "compare with these."
-    )
+    extent = {"windows": theirs.windows, "scored_tokens": theirs.scored_tokens}
+    alike = quality.model_copy(update=extent).key == theirs.key
+    what = "scores another part of the same text" if alike else _ANOTHER_PROTOCOL
+    return f"{one_line(other.name)} {what}: its perplexities do not compare with these."
 
 
-def quality_answer(data: ReportData, workload: str) -> Sentence:
-    """The smallest variant that is about as good as the reference, or what can be said instead.
-
-    Empty where nobody asked for the perplexity.
-    """
-    record = next(each for each in data.record.workloads if each.name == workload)
-    if record.quality is None or "perplexity" not in record.quality.metrics:
-        return ()
-    ratios = data.summaries(workload, "perplexity_ratio")
-    if not ratios:
-        return _no_answer(data, record)
-    medians = {each: summary.median or 0.0 for each, summary in ratios.items()}
-    close = [each for each, ratio in medians.items() if ratio <= CLOSE]
-    if not close:
-        closest = min(medians, key=medians.__getitem__)
-        return (
-            f"No variant's perplexity is within {percent(CLOSE - 1)} of the reference's. Closest: ",
-            Name(closest),
-            f", {_change(ratios[closest])}.",
-        )
-    sizes = {
-        each: size.median
-        for each in close
-        if (size := data.summary(workload, each, "model_bytes")) and size.median is not None
-    }
-    if not sizes:
-        return (f"{len(close)} of {len(medians)} perplexities are close to the reference's.",)
-    smallest = min(sizes, key=lambda each: (sizes[each], medians[each]))
-    high = ratios[smallest].ci_high
-    unsure = (
-        "; too few windows for an interval"
-        if high is None
-        else f"; its interval goes beyond {percent(CLOSE - 1)}"
-        if high > CLOSE
-        else ""
-    )
-    return (
-        Name(smallest),
-        f" is the smallest ({quantity(sizes[smallest], 'byte')})",
-        f" whose perplexity is at most {percent(CLOSE - 1)} above the reference's: ",
-        f"{_change(ratios[smallest])}{unsure}.",
-    )
-
-
-def _no_answer(data: ReportData, record: WorkloadRecord) -> Sentence:
-    if record.quality is not None and record.quality.no_reference:
-        why = record.quality.no_reference.rstrip(".")
-        return (f"No perplexity could be compared with a reference: {one_line(why)}.",)
-    if data.summaries(record.name, "perplexity"):
-        return ("No perplexity was compared with a reference.",)
-    return ("No perplexity was measured.",)
-
-
-def _change(ratio: Summary) -> str:
-    """A ratio as a change: ``+0.42 % [+0.31, +0.55]``."""
-    text = shown(ratio, CHANGE)
-    return f"{text.value} % {text.interval}".rstrip()
+def _named(quality: QualityRecord) -> str:
+    """A text as the scenario names it; of a file, which may be a variable there, its name too."""
+    file = quality.text_origin if quality.text.startswith("path:") else ""
+    return f"{quality.text} ({file})" if file else quality.text
 
 
 def _text(quality: QualityRecord) -> str:
     origin = f" ({quality.text_origin.rstrip('.')})" if quality.text_origin else ""
     return (
-        f"The text is {quality.text}{origin}: {_count(quality.text_bytes)} bytes, sha256 "
+        f"The text is {quality.text}{origin}: {counted(quality.text_bytes, 'byte')}, sha256 "
         f"{quality.text_sha256[:HASH_DIGITS]} (its first {HASH_DIGITS} digits)."
     )
 
 
 def _protocol(quality: QualityRecord) -> str:
     if quality.bos_id is None:
-        start = f"No start token stands before a window ({_START[quality.bos]})"
+        start = f"No start token, {_NO_START[quality.bos]}"
     elif quality.protocol == "llama-perplexity":
         start = f"The start token {quality.bos_id} takes each window's first place"
     else:
@@ -157,25 +114,34 @@ def _protocol(quality: QualityRecord) -> str:
             f"the one before; every token with at least {quality.score_from} before it in its "
             "window is scored once."
         )
-    return f"{how} {start}; the ids are by {quality.tokenizer}."
+    own = quality.tokenizer.endswith(_OWN)
+    by = "the model's own tokenizer" if own else quality.tokenizer
+    return f"{how} {start}; tokenized by {by}."
 
 
 def _extent(quality: QualityRecord, *, finished: bool) -> str:
+    planned = counted(quality.windows_planned, "window")
     if not quality.windows:
-        return f"{quality.windows_planned} windows are planned; none is complete so far."
-    windows = f"{quality.windows} of {quality.windows_planned} windows were scored"
-    if quality.windows < quality.windows_planned:
-        windows += (
-            ": the time budget cut the rest, for every variant alike" if finished else " so far"
-        )
-    size = "" if quality.scored_bytes is None else f", {_count(quality.scored_bytes)} bytes"
-    return f"{windows}. They hold {_count(quality.scored_tokens)} scored tokens{size}."
+        if finished:
+            return f"Of {planned}, none was scored by any variant."
+        return f"Planned: {planned}; none is complete so far."
+    one = quality.windows == 1
+    windows = f"{quality.windows} of {planned} {'was' if one else 'were'} "
+    if not finished:
+        windows += "to be scored by every variant; the run did not end"
+    elif quality.windows < quality.windows_planned:
+        windows += "scored: the time budget cut the rest, for every variant alike"
+    else:
+        windows += "scored"
+    size = "" if quality.scored_bytes is None else f", {counted(quality.scored_bytes, 'byte')}"
+    tokens = counted(quality.scored_tokens, "scored token")
+    return f"{windows}. {'It holds' if one else 'They hold'} {tokens}{size}."
 
 
 def _reference(quality: QualityRecord) -> Iterator[str]:
     reference = quality.reference
     if reference is None:
-        if quality.no_reference:
+        if quality.no_reference and wants_reference(quality):
             yield f"There is no reference: {quality.no_reference.rstrip('.')}."
         return
     weights = (
@@ -183,30 +149,34 @@ def _reference(quality: QualityRecord) -> Iterator[str]:
         if reference.lossy_types
         else ""
     )
-    bits = (
-        ""
-        if reference.bits_per_byte is None
-        else f" and {_written(reference.bits_per_byte, BITS_PER_BYTE)} bits per byte"
-    )
+    figures = " and ".join(_figures(quality, reference))
     yield (
-        f"The reference is {reference.name}{weights}, run in float32 by numpy: perplexity "
-        f"{_written(reference.perplexity, PERPLEXITY)}{bits}."
+        f"The reference is {reference.name}{weights}, run in float32 by numpy"
+        f"{f': {figures}' if figures else ''}."
     )
-    yield _covered(reference)
+    if "kl_divergence" in quality.metrics:
+        yield _covered(reference)
+
+
+def _figures(quality: QualityRecord, reference: QualityReference) -> Iterator[str]:
+    """What the reference makes of the text, as far as anybody asked."""
+    if "perplexity" in quality.metrics:
+        yield (
+            "a perplexity that no number holds"
+            if reference.perplexity is None
+            else f"perplexity {_written(reference.perplexity, PERPLEXITY)}"
+        )
+    if "bits_per_byte" in quality.metrics and reference.bits_per_byte is not None:
+        yield f"{_written(reference.bits_per_byte, BITS_PER_BYTE)} bits per byte"
 
 
 def _covered(reference: QualityReference) -> str:
     return (
         "KL divergence is exact over its likeliest tokens at each position, which hold "
         f"{percent(reference.covered)} of the probability, and estimated without bias over all "
-        f"others, from samples of them; {quantity(reference.candidates, '1')} tokens are rated a "
-        "position."
+        f"others, from samples of them: {counted(reference.candidates, 'token')} rated a position."
     )
 
 
 def _written(value: float, scale: Scale) -> str:
     return scale.write(value, scale.decimals(value))
-
-
-def _count(value: int) -> str:
-    return quantity(value, "1")

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics import statistics
 from edgebench.harness.results.model import Summary
 from edgebench.reports.data import ratios_within_blocks
-from edgebench.reports.differences import compared, windows_by_variant
+from edgebench.reports.differences import change_of, compared, windows_by_variant
 from edgebench.reports.format import CHANGE, SHARE, Scale
+from edgebench.reports.formats import base_of, format_names, is_whole, without_reference
 from edgebench.reports.quality import quality_summaries
+from edgebench.reports.sentences import listed, plain
 from edgebench.reports.table import Dress, TableTexts, table_of
 from edgebench.reports.text import one_line
+from edgebench.reports.tidy import measured_only, settled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from edgebench.harness.results.model import VariantRecord, WorkloadRecord
     from edgebench.harness.results.quality import WindowRecord
     from edgebench.reports.data import ReportData
     from edgebench.reports.table import ComparisonTable
 
-SIXTEEN_BITS = frozenset({"f16", "fp16", "q0f16", "bf16"})
-THIRTY_TWO_BITS = frozenset({"f32", "fp32", "q0f32"})
+OF_BASE = ("perplexity_change", "relative_speed", "relative_read")
+"""Columns in which the base is compared with itself."""
+
 SPEED = "decode_rate"
+MEMORY = "peak_rss_bytes"
 
 NO_BASELINE = "no variant of this run is in 16 or 32 bits, to compare with"
 NOT_TOLD = "the runner does not tell how many bytes of weights a token reads"
+
+_BASE = (
+    "PPL against the base is over pairs of windows, and its interval too: much narrower than that "
+    "of the perplexity, which is of the text."
+)
+_REFERENCE = "PPL is compared with that of the reference, over pairs of windows."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,14 @@ class QuantizationTable:
         speed: the workload that the decode rates are of; empty where there is none.
         table: its figures; a row's `variant` is the format.
         notes: what it was compared with and how, a sentence each.
+        short: the same in one sentence or two, for where there is no room for more.
     """
 
     quality: str
     speed: str
     table: ComparisonTable
     notes: tuple[str, ...]
+    short: str
 
 
 def quantization_table(data: ReportData) -> QuantizationTable | None:
@@ -54,28 +66,39 @@ def quantization_table(data: ReportData) -> QuantizationTable | None:
     if workload is None or len({each.quantization for each in data.record.variants}) == 1:
         return None
     windows = _windows(data, workload)
-    baseline = _baseline(data.record.variants, windows)
+    baseline = base_of(data.record.variants, windows, alone=without_reference(workload))
     names = format_names(data.record.variants)
     against = names[baseline.id] if baseline else ""
     by_windows = bool(baseline and baseline.id in windows)
     speed = speed_workload(data)
-    summaries = _summaries(data, workload, windows, baseline, speed)
+    summaries = measured_only(
+        _summaries(data, workload, windows, baseline, speed),
+        dict.fromkeys(OF_BASE, baseline.id) if baseline else {},
+    )
+    changes = (_BASE if by_windows else _REFERENCE) if "perplexity_change" in summaries else ""
     table = table_of(
         data,
         workload.name,
         summaries,
         best={},
         dresses=_dresses(against=against, perplexity_against=against if by_windows else ""),
-        texts=TableTexts(how=_how(workload.name, speed), counted="", rows="format"),
+        texts=TableTexts(
+            how=_how(workload.name, speed if "relative_speed" in summaries else ""),
+            counted="",
+            rows="format",
+        ),
         # Said of all variants alike, below the table.
         unremarked=("cut_by_budget",),
+        order=_largest_first(data, workload.name),
+        reasons_once=True,
     )
     rows = tuple(replace(row, variant=names[row.variant]) for row in table.rows)
     return QuantizationTable(
         quality=workload.name,
         speed=speed,
-        table=replace(table, workload="Formats", rows=rows),
-        notes=tuple(_notes(workload, speed, against, by_windows=by_windows)),
+        table=settled(replace(table, workload="Formats", rows=rows)),
+        notes=tuple(_notes(workload, speed, baseline, against, set(summaries), changes)),
+        short=_short(workload, speed, against, set(summaries)),
     )
 
 
@@ -95,25 +118,10 @@ def speed_workload(data: ReportData) -> str:
     return next((each for each in data.workload_names if data.summaries(each, SPEED)), "")
 
 
-def format_names(variants: Sequence[VariantRecord]) -> dict[str, str]:
-    """Framework and quantisation of each variant; its id where several have the same."""
-    short = {each.id: f"{each.framework or each.runner}: {each.quantization}" for each in variants}
-    taken = Counter(short.values())
-    return {each.id: short[each.id] if taken[short[each.id]] == 1 else each.id for each in variants}
-
-
-def _baseline(
-    variants: Sequence[VariantRecord], windows: Mapping[str, object]
-) -> VariantRecord | None:
-    """The first in 16 bits, else in 32; one that was rated before one that could not be."""
-    candidates = [
-        each
-        for names in (SIXTEEN_BITS, THIRTY_TWO_BITS)
-        for each in variants
-        if each.quantization.lower() in names
-    ]
-    rated = (each for each in candidates if each.id in windows)
-    return next(rated, candidates[0] if candidates else None)
+def _largest_first(data: ReportData, workload: str) -> list[str]:
+    sizes = {each: data.summary(workload, each, "model_bytes") for each in data.variant_ids}
+    known = {each: size.median or 0.0 for each, size in sizes.items() if size}
+    return sorted(data.variant_ids, key=lambda each: -known.get(each, 0.0))
 
 
 def _windows(data: ReportData, workload: WorkloadRecord) -> dict[str, tuple[WindowRecord, ...]]:
@@ -131,7 +139,7 @@ def _summaries(
     assert workload.quality is not None
     quality = quality_summaries(data, workload.name, workload.quality)
     nobody: dict[str, Summary | None] = dict.fromkeys(data.variant_ids)
-    change = quality.get("perplexity_ratio", nobody)
+    change = quality.get("perplexity_ratio")
     if baseline and baseline.id in windows:
         change = {
             each: _change(windows.get(each), windows[baseline.id], quality["perplexity"][each])
@@ -145,10 +153,16 @@ def _summaries(
             each: data.summary(workload.name, each, "bits_per_weight") for each in data.variant_ids
         },
         "perplexity": quality.get("perplexity", nobody),
-        "perplexity_change": change,
+        **({"perplexity_change": change} if change is not None else {}),
+        **{
+            key: {each: found and _plain(found) for each, found in quality[key].items()}
+            for key in ("kl_divergence", "top1_agreement")
+            if key in quality
+        },
         "relative_speed": {
             each: _relative_speed(data, speed, each, baseline) for each in data.variant_ids
         },
+        MEMORY: {each: _memory(data, speed, each) for each in data.variant_ids},
         "relative_read": {each: _relative_read(data, each, baseline) for each in data.variant_ids},
     }
 
@@ -160,32 +174,15 @@ def _change(
 ) -> Summary | None:
     if own is None or perplexity is None or perplexity.median is None:
         return perplexity
-    found = compared(own, baseline)
-    return Summary(
-        median=found.ratio,
-        ci_low=found.low,
-        ci_high=found.high,
-        n=found.windows,
-        unit="1",
-        source="derived",
-        reason=found.reason,
-    )
+    return change_of(compared(own, baseline))
 
 
 def _relative_speed(
     data: ReportData, speed: str, variant: str, baseline: VariantRecord | None
 ) -> Summary:
-    if baseline is None:
-        return _nothing(NO_BASELINE)
-    if not speed:
-        return _nothing("this run measured no decode rate")
-    for each in (variant, baseline.id):
-        own = data.summary(speed, each, SPEED)
-        if own is None or own.median is None:
-            failure = data.cell(speed, each).failure
-            why = (own and own.reason) or (failure and failure.message) or "not measured"
-            whose = "no decode rate" if each == variant else "the baseline has no decode rate"
-            return _nothing(f"{whose}: {why}")
+    if baseline is None or (missing := _no_speed(data, speed, variant, baseline)):
+        failed = _failed(data, variant, [speed]) if speed else ""
+        return _nothing(failed or (NO_BASELINE if baseline is None else missing))
     if variant == baseline.id:
         return Summary(median=1.0, n=1, unit="1", source="derived")
     ratios = ratios_within_blocks(data.run.trials, speed, SPEED, variant, baseline.id)
@@ -204,17 +201,56 @@ def _relative_speed(
     )
 
 
+def _no_speed(data: ReportData, speed: str, variant: str, baseline: VariantRecord) -> str:
+    """Why the decode rates of the two can't be compared; empty where they can."""
+    if not speed:
+        return "this run measured no decode rate"
+    for each in (variant, baseline.id):
+        own = data.summary(speed, each, SPEED)
+        if own is None or own.median is None:
+            why = (own and own.reason) or _failed(data, each, [speed]) or "not measured"
+            whose = "no decode rate" if each == variant else "the baseline has no decode rate"
+            return f"{whose}: {why}"
+    return ""
+
+
+def _memory(data: ReportData, speed: str, variant: str) -> Summary:
+    found = data.summary(speed, variant, MEMORY) if speed else None
+    if found is not None and found.median is not None:
+        return _plain(found)
+    why = (found and found.reason) or (speed and _failed(data, variant, [speed]))
+    return _nothing(why or "not measured")
+
+
+def _plain(summary: Summary) -> Summary:
+    """A value whose interval stands in another table: there is no room for it here."""
+    if summary.median is None:
+        return summary
+    return summary.model_copy(update={"ci_low": None, "ci_high": None, "reason": None})
+
+
 def _relative_read(data: ReportData, variant: str, baseline: VariantRecord | None) -> Summary:
-    if baseline is None:
-        return _nothing(NO_BASELINE)
+    # The runner tells when it has loaded a model: one that failed throughout had no chance to.
+    everywhere = [each.name for each in data.record.workloads]
     own, whole = (
-        data.by_variant[each].get("weight_bytes_per_token") for each in (variant, baseline.id)
+        data.by_variant[each].get("weight_bytes_per_token") if each else None
+        for each in (variant, baseline and baseline.id)
     )
     if own is None or own.median is None:
-        return _nothing(NOT_TOLD)
+        return _nothing(_failed(data, variant, everywhere) or NOT_TOLD)
+    if baseline is None:
+        return _nothing(NO_BASELINE)
     if whole is None or not whole.median:
-        return _nothing(f"of the baseline, {NOT_TOLD}")
+        return _nothing(f"of the baseline, {_failed(data, baseline.id, everywhere) or NOT_TOLD}")
     return Summary(median=own.median / whole.median, n=1, unit="1", source="derived")
+
+
+def _failed(data: ReportData, variant: str, workloads: Sequence[str]) -> str:
+    """How a variant failed; empty where it made something of any of these workloads."""
+    cells = [data.cell(each, variant) for each in workloads]
+    if any(cell.n for cell in cells):
+        return ""
+    return next((f"failed: {cell.failure.message}" for cell in cells if cell.failure), "")
 
 
 def _nothing(reason: str) -> Summary:
@@ -243,6 +279,7 @@ def _dresses(*, against: str, perplexity_against: str) -> dict[str, Dress]:
             replace(SHARE, unit="% of base"),
             "lower",
         ),
+        "top1_agreement": Dress("Top-1 agreement", "top-1", SHARE, "higher"),
     }
 
 
@@ -251,28 +288,54 @@ def _how(quality: str, speed: str) -> str:
     return f"{rated}, speed on {one_line(speed)}" if speed else rated
 
 
+def _short(workload: WorkloadRecord, speed: str, against: str, columns: Collection[str]) -> str:
+    base = f"Base: {one_line(against)}. " if against else ""
+    name = one_line(workload.name)
+    timed = f", speed on {one_line(speed)}" if "relative_speed" in columns else ""
+    return f"{base}PPL on {name}{timed}."
+
+
 def _notes(
-    workload: WorkloadRecord, speed: str, against: str, *, by_windows: bool
+    workload: WorkloadRecord,
+    speed: str,
+    baseline: VariantRecord | None,
+    against: str,
+    columns: Collection[str],
+    changes: str,
 ) -> Iterator[str]:
     name = one_line(workload.name)
     yield f"PPL is the perplexity on {name}."
-    if against:
+    if baseline is None:
+        yield "No variant is in 16 or 32 bits, so there is no base for speed and bandwidth."
+    elif is_whole(baseline):
         yield f"The base is {one_line(against)}."
     else:
-        yield "No variant is in 16 or 32 bits, so there is no base for speed and bandwidth."
-    if by_windows:
         yield (
-            "PPL against the base is over pairs of windows, and its interval too: much narrower "
-            "than that of the perplexity, which is of the text."
+            "No variant is in 16 or 32 bits: the base is the one with the most bits per weight, "
+            f"{one_line(against)}."
         )
-    else:
-        yield "PPL is compared with that of the reference, over pairs of windows."
-    if speed:
+    if changes:
+        yield changes
+    if "relative_speed" in columns:
         yield (
             f"Speed is the decode rate on {one_line(speed)}, the median of the ratios within "
             "blocks."
         )
-    yield (
-        "Bandwidth need is the bytes of weights that decoding one token reads, of the base's: "
-        "counted from the artifact, not measured, and without the KV cache."
-    )
+    if MEMORY in columns:
+        yield f"Peak memory is that of generating on {one_line(speed)}."
+    elsewhere = [
+        name
+        for key, name in (
+            ("kl_divergence", "KL"),
+            ("top1_agreement", "top-1 agreement"),
+            (MEMORY, "peak memory"),
+        )
+        if key in columns
+    ]
+    if elsewhere:
+        yield f"Intervals of {plain(listed(elsewhere))}: see the tables above."
+    if "relative_read" in columns:
+        yield (
+            "Bandwidth need is the bytes of weights that decoding one token reads, of the base's: "
+            "counted from the artifact, not measured, and without the KV cache."
+        )

@@ -12,7 +12,7 @@ from edgebench.reports.format import NOT_MEASURED, Scale, duration, percent, sca
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from edgebench.harness.results.model import Cell, Flag, ProtocolRecord, Summary
     from edgebench.reports.data import ReportData
@@ -134,6 +134,8 @@ class ComparisonTable:
         footnotes: the reasons for what is missing; the first is number 1.
         remarks: what each remark in the rows means.
         texts: the words around it.
+        everywhere: what all rows have in common, such as the engine, where the rows don't say it.
+        no_intervals: why whole columns have no interval, a sentence each.
     """
 
     workload: str
@@ -142,6 +144,8 @@ class ComparisonTable:
     footnotes: tuple[str, ...]
     remarks: tuple[tuple[str, str], ...]
     texts: TableTexts
+    everywhere: tuple[str, ...] = ()
+    no_intervals: tuple[str, ...] = ()
 
     @property
     def sources(self) -> str:
@@ -252,6 +256,8 @@ def table_of(
     dresses: Mapping[str, Dress] | None = None,
     texts: TableTexts | None = None,
     unremarked: tuple[Flag, ...] = (),
+    order: Sequence[str] | None = None,
+    reasons_once: bool = False,
 ) -> ComparisonTable:
     """A table of given values.
 
@@ -264,23 +270,33 @@ def table_of(
         dresses: by column, how it looks where not as its metric does.
         texts: the words around it.
         unremarked: flags that are told elsewhere.
+        order: the variants from the first row on, where not as in the run.
+        reasons_once: whether a column without any interval says why below the table, and not in
+            a footnote of every value.
     """
     columns = tuple(
         _column(key, values, (dresses or {}).get(key)) for key, values in summaries.items()
     )
     footnotes = _Footnotes()
+    no_intervals = _no_intervals(columns, summaries) if reasons_once else {}
+    places = {each: place for place, each in enumerate(data.variant_ids)}
+    engine_of = {
+        each.id: engine_text(each) if engines is None else engines.get(each.id, "")
+        for each in data.record.variants
+    }
     rows = tuple(
         _row(
-            data.cell(workload, variant.id),
-            engine_text(variant) if engines is None else engines.get(variant.id, ""),
-            place,
+            data.cell(workload, variant),
+            engine_of[variant],
+            places[variant],
             columns,
             summaries,
             best,
             footnotes,
             unremarked,
+            no_intervals,
         )
-        for place, variant in enumerate(data.record.variants)
+        for variant in (data.variant_ids if order is None else order)
     )
     flags = dict.fromkeys(
         flag
@@ -297,7 +313,31 @@ def table_of(
             (flag_text(flag), flag_meaning(flag, data.record.protocol)) for flag in flags
         ),
         texts=texts or TableTexts(),
+        no_intervals=tuple(_sentences(columns, no_intervals)),
     )
+
+
+def _no_intervals(
+    columns: Sequence[Column], summaries: Mapping[str, Mapping[str, Summary | None]]
+) -> dict[str, str]:
+    """By column, the one reason why none of its values has an interval."""
+    found = {}
+    for column in columns:
+        present = [
+            each
+            for each in summaries[column.key].values()
+            if each is not None and each.median is not None
+        ]
+        reasons = {one_line(each.reason) for each in present if each.reason}
+        if len(reasons) == 1 and not any(shown(each, column.scale).interval for each in present):
+            found[column.key] = reasons.pop()
+    return found
+
+
+def _sentences(columns: Sequence[Column], reasons: Mapping[str, str]) -> Iterator[str]:
+    for reason in dict.fromkeys(reasons.values()):
+        names = [each.short for each in columns if reasons.get(each.key) == reason]
+        yield f"No intervals ({', '.join(names)}): {reason.rstrip('.')}."
 
 
 def _column(key: str, summaries: Mapping[str, Summary | None], dress: Dress | None) -> Column:
@@ -343,6 +383,7 @@ def _row(
     best: Mapping[str, frozenset[str]],
     footnotes: _Footnotes,
     unremarked: tuple[Flag, ...],
+    no_intervals: Mapping[str, str],
 ) -> Row:
     absent = _absent(cell)
     values = tuple(
@@ -352,6 +393,7 @@ def _row(
             absent,
             footnotes,
             best=cell.variant in best.get(column.key, ()),
+            noted=column.key not in no_intervals,
         )
         for column in columns
     )
@@ -370,13 +412,19 @@ def _row(
 
 
 def _value(
-    summary: Summary | None, column: Column, absent: str, footnotes: _Footnotes, *, best: bool
+    summary: Summary | None,
+    column: Column,
+    absent: str,
+    footnotes: _Footnotes,
+    *,
+    best: bool,
+    noted: bool,
 ) -> Value:
     if summary is None or summary.median is None:
         reason = one_line((summary.reason if summary else None) or absent)
         return Value(NOT_MEASURED, footnote=footnotes.number(reason), reason=reason)
     text = shown(summary, column.scale)
-    no_interval = one_line(summary.reason) if summary.reason and not text.interval else ""
+    no_interval = one_line(summary.reason) if summary.reason and noted and not text.interval else ""
     return Value(
         text=text.value,
         interval=text.interval,

@@ -10,13 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from edgebench.reports.quality import quality_views
-from edgebench.reports.quality_text import quality_answer
+from edgebench.reports.quality_answer import quality_answer
 from edgebench.reports.sentences import plain
 from edgebench.reports.table import comparison_rows
 from edgebench.reports.tasks import TASK_KEYS, task_tables
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from edgebench.reports.data import ReportData
     from edgebench.reports.quantization import QuantizationTable
     from edgebench.reports.sameness import SameView
@@ -54,11 +56,12 @@ def comparison_table(data: ReportData) -> Table:
     tables = comparison_rows(data)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("variant", overflow="fold", ratio=1, min_width=12)
-    for column in _columns(tables[0]) if tables else ():
+    columns = _columns(tables[0], KEYS) if tables else []
+    for column in columns:
         # A name may wrap, an interval had better not.
         table.add_column(column.short, justify="right", no_wrap=True)
     for comparison in tables:
-        _add(table, comparison)
+        _add(table, comparison, columns)
     if any(value.best for each in tables for row in each.rows for value in row.values):
         table.caption = "* the best, and what this run can't tell apart from it"
         table.caption_justify = "left"
@@ -70,21 +73,32 @@ def task_table(data: ReportData) -> Table:
     tables = [each.table for each in task_tables(data)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("task", overflow="fold", ratio=1, min_width=12)
-    for column in _columns(tables[0], TASK_KEYS) if tables else ():
+    columns = _columns(tables[0], TASK_KEYS) if tables else []
+    for column in columns:
         table.add_column(column.short, justify="right", no_wrap=True)
     for comparison in tables:
-        _add(table, comparison, TASK_KEYS)
+        _add(table, comparison, columns)
     return table
 
 
 def quality_table(data: ReportData) -> Table:
     """How well each variant rates the texts, readable at 80 columns; a star as in the others."""
     views = quality_views(data)
-    table = _of(views[0].table if views else None, "quality", QUALITY_COLUMNS)
+    # Texts may be asked for different metrics: one head for all of them, a blank where not.
+    heads = {column.key: column for view in views for column in view.table.columns}
+    columns = [heads[key] for key in QUALITY_COLUMNS if key in heads]
+    table = _of(columns, "quality")
     for view in views:
-        _add(table, view.table, QUALITY_COLUMNS, counted=False, without=QUALITY_PLAIN)
+        _add(table, view.table, columns, counted=False, without=QUALITY_PLAIN)
+    caption = [
+        f"All: {', '.join(everywhere)}."
+        for everywhere in dict.fromkeys(view.table.everywhere for view in views)
+        if everywhere
+    ]
     if any(view.differences and view.differences.marked for view in views):
-        table.caption = "* the best perplexity, and what can't be told apart from it"
+        caption.append("* the best perplexity, and what can't be told apart from it")
+    if caption:
+        table.caption = Text("\n".join(one_line(each) for each in caption))
         table.caption_justify = "left"
     return table
 
@@ -95,10 +109,13 @@ def quality_text(data: ReportData) -> Text:
     for view in quality_views(data):
         name = one_line(view.workload)
         found = view.differences.short if view.differences else ()
+        if view.few_windows:
+            # The answer says so.
+            found = ()
         for sentence in filter(None, (*found, quality_answer(data, view.workload))):
             text.append(f"{name}: {plain(sentence)}\n")
         text.append(f"{name}: {view.short}.\n", style="dim")
-        for number, note in enumerate(view.table.footnotes, 1):
+        for number, note in _notes(view.table, QUALITY_COLUMNS):
             text.append(f"{name}: ({number}) {note}\n", style="dim")
     text.rstrip()
     return text
@@ -106,13 +123,14 @@ def quality_text(data: ReportData) -> Text:
 
 def formats_table(found: QuantizationTable) -> Table:
     """The quantisations of a run, readable at 80 columns."""
-    table = _of(found.table, "format", FORMAT_COLUMNS)
+    columns = _columns(found.table, FORMAT_COLUMNS)
+    table = _of(columns, "format")
     named = replace(found.table, workload=found.quality)
-    _add(table, named, FORMAT_COLUMNS, counted=False, without=FORMAT_PLAIN)
+    _add(table, named, columns, counted=False, without=FORMAT_PLAIN)
     reasons = (
-        f"({number}) {note.rstrip('.')}." for number, note in enumerate(found.table.footnotes, 1)
+        f"({number}) {note.rstrip('.')}." for number, note in _notes(found.table, FORMAT_COLUMNS)
     )
-    table.caption = " ".join([*found.notes, *reasons])
+    table.caption = Text("\n".join([found.short, *reasons]))
     table.caption_justify = "left"
     return table
 
@@ -156,10 +174,10 @@ def sameness_text(view: SameView) -> Text:
     return text.append(view.judgement, style="red" if view.bad else "bold")
 
 
-def _of(comparison: ComparisonTable | None, name: str, keys: tuple[str, ...]) -> Table:
+def _of(columns: Sequence[Column], name: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column(name, overflow="fold", ratio=1, min_width=12)
-    for column in _columns(comparison, keys) if comparison else ():
+    for column in columns:
         table.add_column(_stacked(column.short), justify="right", no_wrap=True)
     return table
 
@@ -172,22 +190,29 @@ def _stacked(words: str) -> str:
 def _add(
     table: Table,
     comparison: ComparisonTable,
-    keys: tuple[str, ...] = KEYS,
+    columns: Sequence[Column],
     *,
     counted: bool = True,
     without: tuple[str, ...] = (),
 ) -> None:
-    columns = _columns(comparison, keys)
-    places = [comparison.columns.index(column) for column in columns]
+    """A section; `columns` are those of the head, of which a table may lack some."""
+    own = {column.key: place for place, column in enumerate(comparison.columns)}
+    places = [own.get(column.key) for column in columns]
     # Units differ between workloads (a long prompt's TTFT in s), so each section names its own.
-    units = [Text(column.scale.unit, style="dim") for column in columns]
+    numbers = {} if counted else _numbers(comparison, tuple(each.key for each in columns))
+    units = [
+        Text("" if place is None else comparison.columns[place].scale.unit, style="dim")
+        for place in places
+    ]
     table.add_row(Text(one_line(comparison.workload), style="bold"), *units)
     for row in comparison.rows:
         cells = [
-            _cell(
+            Text()
+            if place is None
+            else _cell(
                 row.values[place],
                 interval=comparison.columns[place].key not in without,
-                note=not counted,
+                number=numbers.get(row.values[place].footnote),
             )
             for place in places
         ]
@@ -195,7 +220,7 @@ def _add(
     table.add_section()
 
 
-def _columns(comparison: ComparisonTable, keys: tuple[str, ...] = KEYS) -> list[Column]:
+def _columns(comparison: ComparisonTable, keys: tuple[str, ...]) -> list[Column]:
     return [column for column in comparison.columns if column.key in keys]
 
 
@@ -206,11 +231,28 @@ def _name(row: Row, *, counted: bool) -> Text:
     return text.append("\n" + ", ".join(remarks), style="dim") if remarks else text
 
 
-def _cell(value: Value, *, interval: bool, note: bool) -> Text:
+def _numbers(comparison: ComparisonTable, keys: tuple[str, ...]) -> dict[int | None, int]:
+    """The footnotes that a shown dash refers to, by their numbers in the whole table."""
+    places = [comparison.columns.index(column) for column in _columns(comparison, keys)]
+    cells = (row.values[place] for row in comparison.rows for place in places)
+    used = sorted({each.footnote for each in cells if each.footnote and each.sort is None})
+    return {number: place for place, number in enumerate(used, 1)}
+
+
+def _notes(comparison: ComparisonTable, keys: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Those footnotes, with the numbers that they have here."""
+    return [
+        (place, comparison.footnotes[number - 1])
+        for number, place in _numbers(comparison, keys).items()
+        if number is not None
+    ]
+
+
+def _cell(value: Value, *, interval: bool, number: int | None) -> Text:
     text = Text(f"{value.text}{'*' if value.best else ''}", style="green" if value.best else "")
     if value.source:
         text.append(f" {value.source}", style="dim")
-    if note and value.footnote and value.sort is None:
-        text.append(f" ({value.footnote})", style="dim")
+    if number and value.sort is None:
+        text.append(f" ({number})", style="dim")
     shown = value.interval if interval else ""
     return text.append(f"\n{shown}", style="dim") if shown else text

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from sample_run import MIB, Sample, Speed, derived, sha256
+from sample_run import MIB, Sample, Speed, derived, handmade, sha256
 
 from edgebench.harness.quality.figures import quality_metrics
 from edgebench.harness.results.model import (
@@ -21,6 +22,7 @@ from edgebench.harness.results.model import (
     WorkloadRecord,
 )
 from edgebench.harness.results.quality import QualityRecord, QualityReference, WindowRecord
+from edgebench.harness.results.run import Run
 
 ENGINES = {
     "llama.cpp": ("llama.cpp", "b6510 (llama-cpp-python 0.3.36)"),
@@ -45,6 +47,9 @@ FORMATS = (
     ("mlc", "q4f16_1", 90_000_000, 82_000_000, 60.0, 0.078),
     ("mlc", "q3f16_1", 70_000_000, 63_000_000, 58.0, 0.35),
 )
+
+EXACT = [WindowRecord(tokens=10, bytes=40, log_likelihood=-10 * math.log(8))] * 8
+"""A reference of perplexity 8, and so of 3 bits a token, 0.75 a byte."""
 
 
 @dataclass
@@ -240,3 +245,18 @@ def by_windows(
         for variant, each in windows.items()
     ]
     return workload.model_copy(update={"quality": record}), trials
+
+
+def made(windows, reference=EXACT, *, extra=(), speed=True, quality=None, **changes):
+    """A run with exactly these windows on `text`, and a speed workload `w`."""
+    record, trials = handmade({name: {"decode_rate": [10.0] * 5} for name in windows}, **changes)
+    rated = {name: each for name, each in windows.items() if each is not None}
+    workload, scored = by_windows(rated, reference, name="text", quality=quality)
+    workloads = [*(record.workloads if speed else []), workload, *extra]
+    record = record.model_copy(update={"workloads": workloads})
+    return Run(Path("made-up"), record, (*(trials if speed else []), *scored))
+
+
+def steady(loss, *, spread=0.0):
+    """Eight windows that all lose so many nat a token, every second one a little more."""
+    return [rate([each], loss + spread * (-1) ** place)[0] for place, each in enumerate(EXACT)]

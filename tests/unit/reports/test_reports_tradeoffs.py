@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -11,13 +12,14 @@ import pytest
 from sample_quality import by_windows, rate
 from sample_run import handmade, sha256
 
-from edgebench.harness.results.model import Artifact
+from edgebench.harness.results.model import Artifact, Summary
 from edgebench.harness.results.quality import WindowRecord
 from edgebench.harness.results.run import Run
 from edgebench.reports.data import build_report_data
+from edgebench.reports.dominance import Place, dominating
 from edgebench.reports.pareto import dominated_sentence, fronts, kept_sentences
 from edgebench.reports.pareto_plot import MARKER, front_plot, place_labels
-from edgebench.reports.quantization import NO_BASELINE, NOT_TOLD, quantization_table
+from edgebench.reports.quantization import NOT_TOLD, quantization_table
 from edgebench.reports.sentences import plain
 
 EXACT = [WindowRecord(tokens=10, bytes=40, log_likelihood=-10 * math.log(8))] * 8
@@ -39,7 +41,11 @@ def data_of(variants, *, reference=EXACT, energy=False):
         for name, (_, _, size, _, speed, _) in variants.items()
     }
     record, trials = handmade(metrics, units={"energy_per_token_j": "J/token"})
-    windows = {name: rate(EXACT, loss) for name, (*_, loss) in variants.items() if loss is not None}
+    windows = {
+        name: rate(reference or EXACT, loss)
+        for name, (*_, loss) in variants.items()
+        if loss is not None
+    }
     workload, rated = by_windows(windows, reference, name="text")
     given = [
         each.model_copy(
@@ -94,7 +100,7 @@ def test_everything_is_relative_to_the_variant_in_sixteen_bits():
     assert small["relative_read"] == "37.5"
     assert whole["relative_speed"] == "1.00"
     assert whole["relative_read"] == "100"
-    assert whole["perplexity_change"] == "0"
+    assert whole["perplexity_change"] == "0.00"
     assert "The base is llama.cpp: F16." in found.notes
 
 
@@ -132,15 +138,18 @@ def test_a_base_that_was_rated_goes_before_one_that_was_not():
 
 
 def test_without_a_base_the_reference_is_what_perplexities_are_compared_with():
-    """Speed and bandwidth then have a reason each."""
+    """Speed and bandwidth then have no column, and a note says why."""
     variants = {
         "a": ("llama.cpp", "q8_0", 4, 4, 1.0, math.log(1.02)),
         "b": ("llama.cpp", "q4_0", 2, 2, 2.0, math.log(1.1)),
     }
     found = quantization_table(data_of(variants))
     assert rows_of(found)["llama.cpp: q8_0"]["perplexity_change"].startswith("+2.00")
-    assert rows_of(found)["llama.cpp: q8_0"]["relative_speed"] == "–"
-    assert NO_BASELINE in found.table.footnotes
+    assert not {"relative_speed", "relative_read"} & set(rows_of(found)["llama.cpp: q8_0"])
+    assert "No variant is in 16 or 32 bits, so there is no base for speed and bandwidth." in (
+        found.notes
+    )
+    assert not any(note.startswith(("Speed is", "Bandwidth need")) for note in found.notes)
     column = next(each for each in found.table.columns if each.key == "perplexity_change")
     assert column.label == "Perplexity against the reference"
 
@@ -231,32 +240,170 @@ def test_one_point_is_no_plane():
 
 def test_the_plot_names_everything_for_those_who_cannot_see_it():
     """Title, numbers, values and which way is better; every number is written once."""
-    speed, memory = fronts(data_of(PLANE)).fronts
-    plot = front_plot(speed, name="front-0")
+    found = fronts(data_of(PLANE))
+    speed, memory = found.fronts
+    plot = front_plot(found, speed, name="front-0")
     root = ET.fromstring(plot.svg)
     description = next(each.text for each in root.iter() if each.tag.endswith("desc"))
     assert "3, beaten: 15 tokens/s, perplexity 9.771, dominated" in description
     written = [each.text for each in root.iter() if each.tag.endswith("text")]
     assert "decode rate, tokens/s (→ better)" in written
-    assert "perplexity (↓ better)" in written
-    assert "peak memory, MiB (← better)" in front_plot(memory, name="front-1").svg
+    assert "perplexity against the reference, % (↓ better)" in written
+    assert "peak memory, MiB (← better)" in front_plot(found, memory, name="front-1").svg
     assert not re.search(r'style="', plot.svg)
 
 
-def test_perplexities_far_apart_get_a_logarithmic_axis():
-    """A variant that fell to pieces does not press the others onto one line."""
-    broken = {**PLANE, "broken": ("b", "q2", 1, 1, 1.0, 6.0)}
-    svg = front_plot(fronts(data_of(broken)).fronts[0], name="front").svg
-    ticks = {each.text for each in ET.fromstring(svg).iter() if each.tag.endswith("text")}
-    assert {"10", "100", "1000"} <= ticks
+def places_of(svg, what):
+    """The height in the picture of each of its tick labels or points, from the top."""
+    root = ET.fromstring(svg)
+    if what == "ticks":
+        texts = [each for each in root.iter() if each.tag.endswith("text")]
+        return {each.text: float(each.get("y") or 0) for each in texts}
+    uses = [each for each in root.iter() if each.tag.endswith("use")]
+    return sorted(float(each.get("y")) for each in uses if "var(--" in each.get("fill", ""))
+
+
+def test_small_and_large_changes_both_have_room():
+    """Losses of 0.2, 2 and 20 % lie equally far apart beside a model that fell to pieces."""
+    losses = {"a": 0.002, "b": 0.02, "c": 0.2, "broken": math.expm1(6)}
+    variants = {
+        name: ("x", name, 8, 8, 1.0 + place, math.log1p(loss))
+        for place, (name, loss) in enumerate(losses.items())
+    }
+    found = fronts(data_of(variants))
+    svg = front_plot(found, found.fronts[0], name="front").svg
+    assert {"+1", "+10", "+100", "+1000", "+10000"} <= set(places_of(svg, "ticks"))
+    *_, c, b, a = places_of(svg, "points")
+    assert a - b == pytest.approx(b - c, abs=0.1)
+    assert a - b > 20
 
 
 def test_ticks_keep_their_digits():
-    """Perplexities that differ in the fourth digit have an axis that shows it."""
+    """Perplexities that differ by hundredths of a percent have an axis that shows it."""
     close = {f"v{n}": ("x", f"q{n}", n, n, float(n), 0.00002 * n) for n in range(1, 7)}
-    svg = front_plot(fronts(data_of(close)).fronts[0], name="front").svg
-    ticks = {each.text for each in ET.fromstring(svg).iter() if each.tag.endswith("text")}
-    assert sum(bool(re.fullmatch(r"8\.00\d\d+", tick)) for tick in ticks) >= 2
+    found = fronts(data_of(close))
+    ticks = places_of(front_plot(found, found.fronts[0], name="front").svg, "ticks")
+    assert sum(bool(re.fullmatch(r"\+0\.0\d+", tick)) for tick in ticks) >= 2
+
+
+def test_without_a_reference_the_lowest_is_the_measure():
+    """The best one then is at 0."""
+    found = fronts(data_of(BOTH, reference=None))
+    assert (found.whole, found.against) == (pytest.approx(8), "the lowest")
+    assert "perplexity against the lowest, %" in front_plot(found, found.fronts[0], name="f").svg
+
+
+def test_too_few_windows_tell_nobody_to_be_dominated():
+    """Five windows: the points are drawn without a line, and the words say why."""
+    found = fronts(data_of(PLANE, reference=EXACT[:5]))
+    for front in found.fronts:
+        assert [point.dominated_by for point in front.points] == [""] * 5
+        assert front.best == front.line == ()
+        assert len(kept_sentences(front)) == 5
+        assert not dominated_sentence(front)
+        assert ", dominated" not in front_plot(found, front, name="front").svg
+    assert found.notes[0] == (
+        "Which variants are dominated is not known: to tell perplexities apart needs 6 windows, "
+        "there are 5."
+    )
+
+
+def test_only_bars_that_are_drawn_are_explained():
+    """All windows lose alike, so no bar is upright; without intervals of costs none is level."""
+    found = fronts(data_of(PLANE))
+    assert "the level ones of the median" in found.bars
+    assert "upright" not in found.bars
+    alone = replace(found, fronts=(without_intervals(found.fronts[0]),))
+    assert "Bars" not in alone.bars
+
+
+def without_intervals(front):
+    points = [
+        replace(each, cost=each.cost.model_copy(update={"ci_low": None, "ci_high": None}))
+        for each in front.points
+    ]
+    return replace(front, points=tuple(points))
+
+
+def cost(median, *ends):
+    low, high = ends or (None, None)
+    reason = None if ends else "an interval needs 5 blocks, there are 3"
+    return Summary(
+        median=median, ci_low=low, ci_high=high, n=3, unit="x", source="observed", reason=reason
+    )
+
+
+def place(of_cost, losses):
+    """Windows of 10 tokens that lose so many nat a token each."""
+    windows = tuple(WindowRecord(tokens=10, log_likelihood=-10 * each) for each in losses)
+    return Place(of_cost, math.exp(sum(losses) / len(losses)), windows)
+
+
+LEVEL = [2.0, 2.1, 1.9, 2.0, 2.2, 1.8, 2.0, 2.0]
+"""Of mean 2."""
+
+NOISE = [0.3, -0.3, 0.2, -0.2, 0.3, -0.3, 0.2, -0.1]
+"""Of mean 0.0125, far from telling anything."""
+
+
+def noisy(change=0.0):
+    return [one + two + change for one, two in zip(LEVEL, NOISE, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("other", "dominated"),
+    [
+        # Worse by 1.3 % of perplexity, but no test can tell; faster for certain.
+        (place(cost(20, 19, 21), noisy()), True),
+        # The same, and rates can't be told apart either.
+        (place(cost(11, 9.5, 12), noisy()), False),
+        # Lower in every window by as much, at the same rate.
+        (place(cost(11, 9.5, 12), [each - 0.0125 for each in LEVEL]), True),
+        # Worse in every window by as little: a trade.
+        (place(cost(20, 19, 21), [each + 0.0125 for each in LEVEL]), False),
+        # Without intervals, 2 % of rate are no difference and 3 % are one.
+        (place(cost(10.2), LEVEL), False),
+        (place(cost(10.31), LEVEL), True),
+    ],
+)
+def test_dominated_is_only_who_is_worse_beyond_doubt(other, dominated):
+    """Against a variant at 10 (9 to 11) with the plain windows."""
+    base = place(cost(10, 9, 11), LEVEL)
+    found = dominating({"base": base, "other": other}, higher=True)
+    assert found == {"base": "other" if dominated else "", "other": ""}
+
+
+def test_with_five_windows_one_percent_is_no_difference():
+    """No interval can be had of so few."""
+    base, near, far = (place(cost(10, 9, 11), [loss] * 5) for loss in (2.0, 1.991, 1.989))
+    assert dominating({"base": base, "near": near}, higher=True) == {"base": "", "near": ""}
+    assert dominating({"base": base, "far": far}, higher=True) == {"base": "far", "far": ""}
+
+
+def test_equal_is_no_chain():
+    """a equals b and b equals c in cost, yet a is better than c: c alone is dominated."""
+    places = {
+        "a": place(cost(12, 11, 13), LEVEL),
+        "b": place(cost(10.5, 9.5, 11.5), LEVEL),
+        "c": place(cost(9, 8, 10), LEVEL),
+    }
+    assert dominating(places, higher=True) == {"a": "", "b": "", "c": "a"}
+
+
+def test_a_circle_has_no_losers():
+    """a beats b and b beats c in memory, c beats d and d beats a in quality, all else is equal.
+
+    d's memory is so uncertain that it equals all, and b's losses are.
+    """
+    places = {
+        "a": place(cost(1, 0.5, 1.2), [each + 0.01 for each in LEVEL]),
+        "b": place(cost(2, 1.5, 2.5), noisy()),
+        "c": place(cost(4, 3, 5), [each - 0.01 for each in LEVEL]),
+        "d": place(cost(2, 1, 3.5), LEVEL),
+    }
+    assert set(dominating(places, higher=False).values()) == {""}
+    del places["d"]
+    assert dominating(places, higher=False) == {"a": "", "b": "a", "c": "b"}
 
 
 def boxes(middles, sizes):
