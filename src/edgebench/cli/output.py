@@ -68,14 +68,7 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
         click.echo(json.dumps(shown, indent=2))
         return status
     if status != ExitStatus.NOTHING_RAN:
-        if data.workload_names:
-            Console().print(comparison_table(data))
-        if data.task_names:
-            Console().print(task_table(data))
-        if data.quality_names:
-            if data.workload_names or data.task_names:
-                Console().print()
-            _print_quality(data)
+        _print_tables(data)
     if same is not None:
         Console().print(sameness_table(same))
         Console(highlight=False).print(sameness_text(same))
@@ -90,6 +83,18 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
     click.echo(f"         {markdown}")
     click.echo(f"results  {run.path}")
     return status
+
+
+def _print_tables(data: ReportData) -> None:
+    """Speed, tasks and quality, as far as the run has them."""
+    if data.workload_names:
+        Console().print(comparison_table(data))
+    if data.task_names:
+        Console().print(task_table(data))
+    if data.quality_names:
+        if data.workload_names or data.task_names:
+            Console().print()
+        _print_quality(data)
 
 
 def _print_quality(data: ReportData) -> None:
