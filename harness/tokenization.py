@@ -120,11 +120,7 @@ def own_tokenizer(path: Path) -> tuple[LoadedModel, OwnTokenizer]:
     Raises:
         ModelError: there is none that is understood.
     """
-    try:
-        vocabulary_size, tokenizer = text_tokenizer(path)
-        tokenizer.encode("")  # it is built at its first use, which may fail
-    except ModelFormatError as error:
-        raise ModelError(str(error)) from error
+    vocabulary_size, tokenizer = built_tokenizer(path)
     facts = LoadedModel(
         effective_options={},
         vocabulary_size=vocabulary_size,
@@ -133,6 +129,20 @@ def own_tokenizer(path: Path) -> tuple[LoadedModel, OwnTokenizer]:
         eos_text=tokenizer.end_text,
     )
     return facts, OwnTokenizer(tokenizer)
+
+
+def built_tokenizer(path: Path) -> tuple[int, Tokenizer]:
+    """The same as `text_tokenizer`, and it is sure to work.
+
+    Raises:
+        ModelError: there is none that is understood.
+    """
+    try:
+        vocabulary_size, tokenizer = text_tokenizer(path)
+        tokenizer.encode("")  # it is built at its first use, which may fail
+    except ModelFormatError as error:
+        raise ModelError(str(error)) from error
+    return vocabulary_size, tokenizer
 
 
 def text_tokenizer(path: Path) -> tuple[int, Tokenizer]:

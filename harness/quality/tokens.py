@@ -15,7 +15,7 @@ from edgebench.harness.quality.plan import (
     tokens_needed,
 )
 from edgebench.harness.quality.texts import read_text
-from edgebench.models.errors import ModelFormatError
+from edgebench.harness.tokenization import built_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -125,13 +125,7 @@ def own_tokens(path: Path) -> Callable[[str], TokenizedText]:
     Raises:
         ModelError: there is none that is understood.
     """
-    from edgebench.harness.tokenization import text_tokenizer  # noqa: PLC0415
-
-    try:
-        vocabulary_size, tokenizer = text_tokenizer(path)
-        tokenizer.encode("")  # it is built at its first use, which may fail
-    except ModelFormatError as error:
-        raise ModelError(str(error)) from error
+    vocabulary_size, tokenizer = built_tokenizer(path)
 
     def tokenize(text: str) -> TokenizedText:
         encoded = tokenizer.encode_text(text)
