@@ -48,6 +48,10 @@ class ScenarioError(UsageError):
     """The scenario is wrong; the message holds every problem, one a line."""
 
 
+class TreeError(UsageError):
+    """A decision tree is wrong; the message holds every problem, one a line."""
+
+
 class ResultError(EdgebenchError):
     """A run's folder can't be read or written."""
 

@@ -37,6 +37,7 @@ from edgebench.harness.scenario.problems import (
     one_line,
 )
 from edgebench.harness.scenario.quality import quality_conflicts
+from edgebench.harness.scenario.requirements import Requirements, requirements_conflicts
 from edgebench.harness.scenario.wording import Layout, reword
 from edgebench.harness.scenario.yaml_reader import UNREADABLE, Plain, read_yaml
 
@@ -55,6 +56,7 @@ LAYOUT: Final[Layout] = {
     ("measure",): Measure,
     ("measure", "warmup"): Warmup,
     ("measure", "repetitions"): Repetitions,
+    ("requirements",): Requirements,
 }
 
 
@@ -194,6 +196,9 @@ def _conflicts(tree: Mapping[str, object]) -> list[Finding]:
             if isinstance(bounds, dict):
                 defaults = {end: kind.model_fields[end].default for end in ("min", "max")}
                 findings += _under(("measure", key), bounds_conflicts(bounds, defaults))
+    requirements = tree.get("requirements")
+    if isinstance(requirements, dict):
+        findings += _under(("requirements",), requirements_conflicts(requirements))
     findings += variant_conflicts(_valid_variants(tree.get("variants")))
     return findings
 

@@ -21,6 +21,7 @@ from edgebench.harness.scenario.conflicts import (
 )
 from edgebench.harness.scenario.expand import ExpandedVariant, expand
 from edgebench.harness.scenario.quality import Quality
+from edgebench.harness.scenario.requirements import Requirements
 from edgebench.harness.scenario.values import (
     SCHEMA_VERSION,
     Comparison,
@@ -46,6 +47,7 @@ __all__ = [
     "Model",
     "Quality",
     "Repetitions",
+    "Requirements",
     "Scenario",
     "Variant",
     "Warmup",
@@ -265,6 +267,11 @@ class Scenario(Written):
         "exact artifact as well, which is not measured. See docs/verify.md.",
     )
     measure: Measure = Field(default=Measure(), description="How it is measured.")
+    requirements: Requirements | None = Field(
+        default=None,
+        description="What the choice depends on: answers to the decision trees' questions, and "
+        "limits. See docs/selection.md.",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

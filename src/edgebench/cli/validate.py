@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from edgebench.harness.scenario.expand import ExpandedVariant
-    from edgebench.harness.scenario.model import Measure, Scenario, Workload
+    from edgebench.harness.scenario.model import Measure, Requirements, Scenario, Workload
 
 _LONGEST_PROMPT = 40
 
@@ -103,6 +103,8 @@ def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) 
         limits.add_row("Verify", f"every variant{also} against the reference")
 
     parts: list[RenderableType] = [heading, facts, columns, rows, limits]
+    if scenario.requirements is not None:
+        parts.append(_requirements(scenario.requirements))
     spaced = [item for part in parts for item in (part, Text())]
     cells_total = len(variants) * len(scenario.workloads)
     summary = Text.assemble(
@@ -121,6 +123,24 @@ def _model_facts(scenario: Scenario) -> list[tuple[str, str]]:
         ("SHA-256", model.sha256 or "not given: any file is taken"),
         ("License", model.license or "not given"),
     ]
+
+
+def _requirements(requirements: Requirements) -> RenderableType:
+    """What the choice depends on, as it was written."""
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    needs = Table(
+        title="Requirements", title_justify="left", title_style="bold", box=None, show_header=False
+    )
+    needs.add_column(overflow="fold")
+    needs.add_column(overflow="fold")
+    for key, value in requirements.model_dump(exclude_defaults=True).items():
+        inner = value.items() if isinstance(value, dict) else ((None, value),)
+        for name, each in inner:
+            text = ("no", "yes")[each] if isinstance(each, bool) else str(each)
+            needs.add_row(key if name is None else f"{key}.{name}", Text(_clean(text)))
+    return needs
 
 
 def _explanation(variant: ExpandedVariant) -> str:
