@@ -7,6 +7,7 @@ Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 8
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,6 +16,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     Ints: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
     Floats: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -26,6 +29,10 @@ SEED = 20240607
 
 CHUNK = 50_000
 """Values weighted at once: so many stay in a CPU's cache."""
+
+NEAR = 3.0
+"""How far from the middle medians of resamples are looked for first, in standard deviations of
+their place (about the square root of all values times a block's size), or a little more."""
 
 MIN_BLOCKS = 5
 """With fewer, even the whole range covers the median in less than 93 % of cases."""
@@ -69,14 +76,8 @@ def median_interval(values: Sequence[float], blocks: Sequence[int]) -> Interval:
     if array[0] == array.min() == array.max():
         return Interval(float(array[0]), float(array[0]))
     order = np.argsort(array, kind="stable")
-    array, block_of = array[order], block_of[order]
-    draws = _draws(int(names.size))
-    medians = np.empty(RESAMPLES)
-    step = max(1, CHUNK // array.size)
-    for start in range(0, RESAMPLES, step):
-        medians[start : start + step] = _weighted_medians(
-            array, draws[start : start + step][:, block_of]
-        )
+    array, block_of = array[order], block_of[order].astype(np.intp)
+    medians = _resampled_medians(array, block_of, _draws(int(names.size)))
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(medians, [tail, 1 - tail])
     return Interval(float(low), float(high))
@@ -98,17 +99,33 @@ def is_stable(values: Sequence[float], within: float) -> bool:
     return abs(last - before) <= within * max(abs(before), abs(last))
 
 
-def _weighted_medians(ordered: Floats, weights: Ints) -> Floats:
-    """Medians of one ordered sample under many weightings, shape (resamples, values).
+def _resampled_medians(ordered: Floats, block_of: NDArray[np.intp], draws: Ints) -> Floats:
+    """Medians of one ordered sample under many drawings of its blocks, shape (resamples,).
 
-    Each is the mean of the first values at and past half of the weight.
+    Each is the mean of the first values at and past half of the weight. They lie near the middle,
+    so only a stretch around it is looked at, a wider one where that was not enough.
     """
-    totals = np.cumsum(weights, axis=1, dtype=np.int32)
-    whole = totals[:, -1:]
-    lower = (2 * totals < whole).sum(axis=1)
-    upper = (2 * totals <= whole).sum(axis=1)
-    medians: Floats = (ordered[lower] + ordered[upper]) / 2
-    return medians
+    size = ordered.size
+    sizes = np.bincount(block_of, minlength=draws.shape[1])
+    whole = draws @ sizes
+    reach = int(NEAR * math.sqrt(size * int(sizes.max())))
+    while True:
+        start, end = max(0, size // 2 - reach), min(size, size // 2 + reach)
+        before = draws @ np.bincount(block_of[:start], minlength=draws.shape[1])
+        lower, upper = np.empty(len(draws), np.int64), np.empty(len(draws), np.int64)
+        enough = bool((2 * before < whole).all()) or start == 0
+        step = max(1, CHUNK // (end - start))
+        for row in range(0, len(draws), step):
+            rows = slice(row, row + step)
+            totals = np.cumsum(draws[rows][:, block_of[start:end]], axis=1, dtype=np.int32)
+            totals += before[rows, np.newaxis].astype(np.int32)
+            half = whole[rows, np.newaxis]
+            lower[rows] = (2 * totals < half).sum(axis=1)
+            upper[rows] = (2 * totals <= half).sum(axis=1)
+        if enough and (end == size or int(upper.max()) < end - start):
+            medians: Floats = (ordered[start + lower] + ordered[start + upper]) / 2
+            return medians
+        reach *= 2
 
 
 @lru_cache(maxsize=64)
