@@ -19,7 +19,8 @@ from edgebench.harness.results.model import (
     VariantRecord,
     WorkloadRecord,
 )
-from edgebench.runners.base import to_wire
+from edgebench.runners.base import RunnerFailure, to_wire
+from edgebench.runners.registry import runner_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,7 +114,7 @@ def prepared_record(
     runners: dict[str, dict[str, object]] = {}
     for item in prepared.variants:
         if item.description is not None:
-            described = to_wire(item.description)
+            described = to_wire(item.description) | _offered(item.variant.runner)
             # In interpreters of their own there may be several versions of one.
             name = item.variant.runner
             if runners.get(name, described) != described:
@@ -138,6 +139,15 @@ def prepared_record(
             ],
         }
     )
+
+
+def _offered(runner: str) -> dict[str, object]:
+    """What a runner makes of a model; nothing where its class is not to be had on this side."""
+    try:
+        return {"quantizations": list(runner_class(runner).QUANTIZATIONS)}
+    except (RunnerFailure, AttributeError):
+        # In an interpreter of its own there may be runners that this one lacks.
+        return {}
 
 
 def with_quality(record: RunRecord, found: Mapping[str, QualityRecord]) -> RunRecord:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from edgebench.harness.metrics.statistics import CONFIDENCE, SEED, Interval
 from edgebench.harness.results.model import Measured, Summary
@@ -287,8 +287,8 @@ def _drawn(count: int) -> Iterator[Floats]:
 
 def _tail(count: int) -> float:
     """What is cut off at either end, so that a mean of so few is covered as often as it says."""
-    wide = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1) * math.sqrt(count / (count - 1))
-    return float(stats.norm.cdf(-wide))
+    wide = special.stdtrit(count - 1, (1 + CONFIDENCE) / 2) * math.sqrt(count / (count - 1))
+    return float(special.ndtr(-wide))
 
 
 def _sign_test(differences: Floats) -> float:
