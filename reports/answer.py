@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from edgebench.harness.metrics.definitions import metric
 from edgebench.reports.data import intervals_overlap, paired_ratio
 from edgebench.reports.format import number, scale_for, shown
-from edgebench.reports.sentences import Name, Sentence, joined, listed
+from edgebench.reports.languages import N_, _
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import lowered, unstopped
+from edgebench.reports.metric_names import metric_label
+from edgebench.reports.sentences import Name, Sentence, fill, joined, listed
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import Summary
@@ -19,44 +23,49 @@ NAMED_AT_MOST = 3
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something that a reader wants the best variant for.
+    """Something that a reader wants the best variant for; its texts are English, to be looked up.
 
     Attributes:
         key: the metric that decides.
         title: a heading of two or three words.
         does_best: what the best one does, such as ``decodes fastest``.
         do_best: the same for several.
-        next_one: what is said of the next one, around the ratio.
+        next_one: what is said of the next one, with the field ``ratio``.
     """
 
     key: str
     title: str
     does_best: str
     do_best: str
-    next_one: tuple[str, str]
+    next_one: str
+
+    @property
+    def heading(self) -> str:
+        """The title in the current language."""
+        return _(self.title)
 
 
 QUESTIONS = (
     Question(
         "decode_rate",
-        "Fastest decode",
-        "decodes fastest",
-        "decode fastest",
-        ("decodes at", "times that rate"),
+        N_("Fastest decode"),
+        N_("decodes fastest"),
+        N_("decode fastest"),
+        N_("decodes at {ratio} times that rate"),
     ),
     Question(
         "ttft_s",
-        "First token soonest",
-        "gives the first token soonest",
-        "give the first token soonest",
-        ("takes", "times as long"),
+        N_("First token soonest"),
+        N_("gives the first token soonest"),
+        N_("give the first token soonest"),
+        N_("takes {ratio} times as long"),
     ),
     Question(
         "peak_rss_bytes",
-        "Least memory",
-        "needs the least memory",
-        "need the least memory",
-        ("needs", "times as much"),
+        N_("Least memory"),
+        N_("needs the least memory"),
+        N_("need the least memory"),
+        N_("needs {ratio} times as much"),
     ),
 )
 
@@ -141,57 +150,74 @@ def _leader(data: ReportData, workload: str, question: Question) -> Leader:
         sentence = _tie(question, variants, figure)
     elif not known:
         certainty = "unsure"
-        sentence = (
-            Name(variants[0]),
-            f" {question.does_best}: {figure} (a hint only: too few repetitions for an interval).",
+        sentence = fill(
+            "{variant} {does_best}: {figure} (a hint only: too few repetitions for an interval).",
+            variant=Name(variants[0]),
+            does_best=_(question.does_best),
+            figure=figure,
         )
     else:
         certainty = "sure"
-        lead = (Name(variants[0]), f" {question.does_best}: {with_interval}")
-        sentence = (*lead, *_next(data, workload, question, variants[0]))
-    return Leader(
-        question, variants, text.value, scale.unit, text.interval, certainty, tuple(sentence)
-    )
+        sentence = _sure(data, workload, question, variants[0], with_interval)
+    return Leader(question, variants, text.value, scale.unit, text.interval, certainty, sentence)
 
 
 def _alone(data: ReportData, question: Question, variant: str, figure: str) -> Sentence:
-    label = metric(question.key).label
+    label = metric_label(question.key)
     if len(data.variant_ids) == 1:
-        return (f"{label}: {figure}.",)
-    return ("Only ", Name(variant), f" has a {label.lower()}: {figure}.")
+        return fill("{label}: {figure}.", label=label, figure=figure)
+    return fill(
+        "Only {variant} has a {label}: {figure}.",
+        variant=Name(variant),
+        label=lowered(label),
+        figure=figure,
+    )
 
 
 def _tie(question: Question, variants: tuple[str, ...], figure: str) -> Sentence:
     named = variants[:NAMED_AT_MOST]
     more = len(variants) - len(named)
-    rest = f" and {more} more" if more else ""
-    return (
-        *listed(named),
-        (
-            f"{rest} {question.do_best}, at about {figure}; their 95 % intervals overlap, so this "
-            "run can't tell them apart."
-        ),
+    who = fill("{variants} and {more} more", variants=listed(named), more=more) if more else None
+    return fill(
+        "{variants} {do_best}, at about {figure}; their 95 % intervals overlap, so this run can't "
+        "tell them apart.",
+        variants=who or listed(named),
+        do_best=_(question.do_best),
+        figure=figure,
     )
 
 
-def _next(data: ReportData, workload: str, question: Question, best: str) -> Sentence:
+def _sure(data: ReportData, workload: str, question: Question, best: str, figure: str) -> Sentence:
     summaries = data.summaries(workload, question.key)
     del summaries[best]
-    (runner_up, *_), _ = best_variants(summaries, question.key)
+    runner_up = best_variants(summaries, question.key)[0][0]
     ratio = paired_ratio(data.run.trials, workload, question.key, runner_up, best)
+    lead = fill(
+        "{variant} {does_best}: {figure}",
+        variant=Name(best),
+        does_best=_(question.does_best),
+        figure=figure,
+    )
     if ratio is None:
-        return (".",)
-    before, after = question.next_one
-    return ("; ", Name(runner_up), f", the next, {before} {number(ratio, 2)} {after}.")
+        return fill("{what}.", what=lead)
+    return fill(
+        "{what}; {variant}, the next, {compares}.",
+        what=lead,
+        variant=Name(runner_up),
+        compares=_(question.next_one, ratio=number(ratio, 2)),
+    )
 
 
 def _unknown(data: ReportData, workload: str, question: Question) -> Leader:
-    label = metric(question.key).label.lower()
+    label = lowered(metric_label(question.key))
     reasons = dict.fromkeys(
         summary.reason
         for variant in data.variant_ids
         if (summary := data.summary(workload, variant, question.key)) and summary.reason
     )
-    reason = f": {next(iter(reasons))}" if reasons else ""
-    sentence = (f"No {label} was measured{reason.rstrip('.')}.",)
+    if reasons:
+        why = unstopped(recorded(next(iter(reasons))))
+        sentence = fill("No {label} was measured: {reason}.", label=label, reason=why)
+    else:
+        sentence = fill("No {label} was measured.", label=label)
     return Leader(question, (), "–", "", "", "unknown", sentence)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 from collections import defaultdict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,8 +19,9 @@ from edgebench.reports.sameness import SameView, sameness_view
 from edgebench.reports.series import Place, Series, SeriesCollector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
+    from pathlib import Path
 
     from edgebench.harness.results.model import RunRecord, Trial, VariantRecord
 
@@ -27,9 +30,29 @@ MEMORY_PARTS = ("peak_anon_bytes", "peak_file_bytes", "peak_shared_bytes")
 """What the peak of memory is made of, in the order in which it is drawn."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run of those that a report is about.
+
+    Attributes:
+        record: its ``run.json``.
+        path: its folder.
+        variants: ids of the variants that are its own, as the report names them.
+        label: what the report calls it among others, such as ``AMD EPYC 9B14, 2025-01-14``; empty
+            where it is alone.
+        damaged_lines: lines of its trials that could not be read.
+    """
+
+    record: RunRecord
+    path: Path
+    variants: tuple[str, ...]
+    label: str = ""
+    damaged_lines: int = 0
+
+
 @dataclass(frozen=True)
 class ReportData:
-    """A run, ready to be shown.
+    """A run, ready to be shown; or several, combined into one.
 
     Attributes:
         run: the run; its trials may lack their raw samples, which are in `series`.
@@ -37,6 +60,7 @@ class ReportData:
         series: what is drawn over tokens and over time.
         failures: what failed, each kind of failure once.
         by_variant: metrics that need no trial: the model's size.
+        parts: the runs that it is made of, at least one; machines and dates are theirs.
     """
 
     run: Run
@@ -44,6 +68,7 @@ class ReportData:
     series: Series
     failures: tuple[FailureView, ...]
     by_variant: Mapping[str, Mapping[str, Summary]]
+    parts: tuple[Part, ...]
 
     @property
     def record(self) -> RunRecord:
@@ -78,6 +103,10 @@ class ReportData:
         """The variants against the reference; None where the run did not verify them."""
         compared = [*self.record.variants, *self.record.proofs]
         return sameness_view(compared, self.record.reference)
+
+    def part_of(self, variant: str) -> Part:
+        """The run that a variant is of: its machine, its date, its versions."""
+        return next(each for each in self.parts if variant in each.variants)
 
     def cell(self, workload: str, variant: str) -> Cell:
         """The cell of a variant on a workload."""
@@ -122,12 +151,26 @@ def load_report_data(path: str | PathLike[str]) -> ReportData:
     """
     collector = SeriesCollector()
     run = read_run(path, reduce=collector.take)
-    return _build(run, collector.series())
+    with collected_before():
+        return _build(run, collector.series())
+
+
+@contextmanager
+def collected_before() -> Iterator[None]:
+    """Look for no garbage among what there is already.
+
+    The values of a large run are millions, in no cycle, and looked through again and again.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def intervals_overlap(one: Summary, other: Summary) -> bool | None:
     """Whether two 95 % intervals share a value; None where one of the two is missing."""
-    mine, others = _bounds(one), _bounds(other)
+    mine, others = bounds(one), bounds(other)
     if mine is None or others is None:
         return None
     return mine[0] <= others[1] and others[0] <= mine[1]
@@ -171,7 +214,8 @@ def ratios_within_blocks(
     }
 
 
-def _bounds(summary: Summary) -> tuple[float, float] | None:
+def bounds(summary: Summary) -> tuple[float, float] | None:
+    """The ends of the 95 % interval, of what is known for certain the value; None without."""
     if summary.ci_low is not None and summary.ci_high is not None:
         return summary.ci_low, summary.ci_high
     if summary.median is not None and summary.reason is None:
@@ -195,6 +239,14 @@ def _build(run: Run, series: Series) -> ReportData:
         series=series,
         failures=failure_views(run.trials, cells),
         by_variant={each.id: _of_artifact(each) for each in run.record.variants},
+        parts=(
+            Part(
+                run.record,
+                run.path,
+                tuple(each.id for each in run.record.variants),
+                damaged_lines=run.damaged_lines,
+            ),
+        ),
     )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgebench.harness.metrics.definitions import METRICS, metric
+from edgebench.harness.metrics.definitions import METRICS
 from edgebench.reports.format import NOT_MEASURED, decimals_for, number, percent, scale_of, shown
+from edgebench.reports.languages import _
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.metric_names import metric_label
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import Summary
@@ -19,13 +22,24 @@ class Detail:
     """One metric of one variant on one workload, all of it as text.
 
     Attributes:
-        sort: the median, to sort by, or None.
+        key: the metric's key.
+        metric: its name for people.
+        variant: the variant's id.
+        median, interval, least, most, variation: of its values, in `unit`.
+        unit: the unit that they are shown in.
+        scale: the same, to show more values in.
+        repetitions: how many values.
+        source: who said them; empty without a median.
+        reason: why there is no median, or no interval.
+        sort: the median as stored, to sort by, or None.
     """
 
+    key: str
     metric: str
     variant: str
     median: str
     unit: str
+    scale: Scale
     interval: str
     least: str
     most: str
@@ -48,27 +62,29 @@ def details(data: ReportData, workload: str) -> tuple[Detail, ...]:
             continue
         scale = scale_of(key, present[0].unit, [each.median for each in present])
         rows += [
-            _detail(metric(key).label, variant, summary, scale)
+            _detail(key, variant, summary, scale)
             for variant, summary in found.items()
             if summary is not None
         ]
     return tuple(rows)
 
 
-def _detail(label: str, variant: str, summary: Summary, scale: Scale) -> Detail:
+def _detail(key: str, variant: str, summary: Summary, scale: Scale) -> Detail:
     text = shown(summary, scale)
     return Detail(
-        metric=label,
+        key=key,
+        metric=metric_label(key),
         variant=variant,
         median=text.value,
         unit=scale.unit,
+        scale=scale,
         interval=text.interval,
         least=_plain(summary.min, scale),
         most=_plain(summary.max, scale),
         variation="" if summary.cv is None else percent(summary.cv),
         repetitions=summary.n,
-        source=summary.source if summary.median is not None else "",
-        reason=summary.reason or "",
+        source=_(summary.source) if summary.median is not None else "",
+        reason=recorded(summary.reason or ""),
         sort=summary.median,
     )
 

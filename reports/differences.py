@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 from edgebench.harness.quality.figures import paired_difference
 from edgebench.harness.results.model import Summary
-from edgebench.reports.format import CHANGE, NOT_MEASURED, counted, shown
-from edgebench.reports.sentences import Sentence, listed
+from edgebench.reports.format import CHANGE, NOT_MEASURED, shown
+from edgebench.reports.languages import _, plural
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import unstopped
+from edgebench.reports.sentences import Sentence, fill, listed
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -99,7 +102,7 @@ def windows_by_variant(
     alike = Counter(each for each in sizes.values() if len(each) == wanted)
     if not alike:
         return {}
-    ((usual, _),) = alike.most_common(1)
+    ((usual, _count),) = alike.most_common(1)
     return {variant: windows for variant, windows in found.items() if sizes[variant] == usual}
 
 
@@ -126,11 +129,7 @@ def differences(
     there_are, comparisons = len(windows[best]), len(steps)
     too_few = ""
     if there_are < (least := fewest_windows(comparisons)):
-        verb = "needs" if comparisons == 1 else "need"
-        too_few = (
-            f"{counted(comparisons, 'comparison')} {verb} at least {least} windows, "
-            f"there {'is' if there_are == 1 else 'are'} {there_are}"
-        )
+        too_few = _too_few(comparisons, least, there_are)
     # Two questions, of as many comparisons each. Which step down the list is one: Holm, over the
     # neighbours. Which variants may be the best is another. The best is chosen by the same
     # windows that it is then compared on, and Holm does not allow for that; times the number of
@@ -148,7 +147,7 @@ def differences(
         marked=_marked(best, others, at_most),
         how=_how(there_are, comparisons)
         if p
-        else f"Not tested: {_untested(found[steps[0]], too_few)}.",
+        else _("Not tested: {reason}.", reason=_untested(found[steps[0]], too_few)),
         short=tuple(_short(rows)),
     )
 
@@ -211,9 +210,9 @@ def _row(pair: Pair, difference: Difference, p: float | None, too_few: str) -> D
     text = shown(change, CHANGE)
     verdict: Verdict = "untested" if p is None else "better" if p <= LEVEL else "alike"
     words = {
-        "better": f"{one_line(pair[0])} is better",
-        "alike": "can't be told apart",
-        "untested": f"not tested: {_untested(difference, too_few)}",
+        "better": _("{variant} is better", variant=one_line(pair[0])),
+        "alike": _("can't be told apart"),
+        "untested": _("not tested: {reason}", reason=_untested(difference, too_few)),
     }[verdict]
     return DifferenceRow(
         first=pair[0],
@@ -227,7 +226,18 @@ def _row(pair: Pair, difference: Difference, p: float | None, too_few: str) -> D
 
 
 def _untested(difference: Difference, too_few: str) -> str:
-    return too_few or one_line(difference.reason or "no test was made").rstrip(".")
+    reason = recorded(difference.reason or "") or _("no test was made")
+    return too_few or unstopped(one_line(reason))
+
+
+def _too_few(comparisons: int, least: int, there_are: int) -> str:
+    needs = plural(
+        "{count} comparison needs at least {least} windows",
+        "{count} comparisons need at least {least} windows",
+        comparisons,
+        least=least,
+    )
+    return plural("{needs}, there is {count}", "{needs}, there are {count}", there_are, needs=needs)
 
 
 def _p(p: float | None) -> str:
@@ -237,30 +247,41 @@ def _p(p: float | None) -> str:
 
 
 def _how(windows: int, comparisons: int) -> str:
-    adjusted = (
-        f", adjusted for {comparisons} comparisons (by Holm; the best, which is also compared with "
-        f"all others, times {comparisons})"
-    )
-    return (
-        f"Perplexities of {windows} pairs of windows, in the order of the perplexity. The interval "
-        "resamples pairs; p is of a two-sided test that turns the signs of pairs"
-        f"{adjusted if comparisons > 1 else ''}. Up to {LEVEL:g} the variant is better "
-        "than the next; above, this text can't tell the two apart."
+    if comparisons == 1:
+        return _(
+            "Perplexities of {windows} pairs of windows, in the order of the perplexity. The "
+            "interval resamples pairs; p is of a two-sided test that turns the signs of pairs. Up "
+            "to {level} the variant is better than the next; above, this text can't tell the two "
+            "apart.",
+            windows=windows,
+            level=f"{LEVEL:g}",
+        )
+    return _(
+        "Perplexities of {windows} pairs of windows, in the order of the perplexity. The interval "
+        "resamples pairs; p is of a two-sided test that turns the signs of pairs, adjusted for "
+        "{comparisons} comparisons (by Holm; the best, which is also compared with all others, "
+        "times {comparisons}). Up to {level} the variant is better than the next; above, this text "
+        "can't tell the two apart.",
+        windows=windows,
+        comparisons=comparisons,
+        level=f"{LEVEL:g}",
     )
 
 
 def _short(rows: Sequence[DifferenceRow]) -> Iterator[Sentence]:
     if all(row.verdict == "untested" for row in rows):
-        yield (f"Differences {rows[0].words}.",)
+        yield fill("Differences {words}.", words=rows[0].words)
         return
     chains = list(_chains(rows))
     for chain in chains:
         if len(chain) == _LEAST:
-            yield (*listed(chain), " can't be told apart.")
+            yield fill("{variants} can't be told apart.", variants=listed(chain))
         else:
-            yield (*listed(chain), " can't be told apart, each from the next.")
+            yield fill(
+                "{variants} can't be told apart, each from the next.", variants=listed(chain)
+            )
     if all(row.verdict == "better" for row in rows):
-        yield ("Each perplexity differs from the next higher one.",)
+        yield fill("Each perplexity differs from the next higher one.")
 
 
 def _chains(rows: Sequence[DifferenceRow]) -> Iterator[list[str]]:

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgebench.reports.data import intervals_overlap
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from edgebench.reports.data import bounds
 from edgebench.reports.differences import compared
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from edgebench.harness.results.model import Summary
     from edgebench.harness.results.quality import WindowRecord
@@ -44,65 +50,63 @@ def dominating(places: Mapping[str, Place], *, higher: bool) -> dict[str, str]:
     interval of their ratio, over pairs of windows, excludes 1; costs where their intervals share
     no value. What can't be told apart counts as equal.
 
-    That is no order: of three variants the first may be equal to the second and the second to
-    the third, while the first is better than the third. So each pair is judged by itself, and who
-    is dominated may dominate others. Four or more can even dominate each other in a circle; who
-    is in one is not dominated by the others in it. So at least one variant never is.
-
     Args:
         places: where each variant stands.
         higher: whether more of the cost is better, as with a rate.
 
     Returns:
         Of several that dominate a variant, one that none dominates if there is one, and the one
-        of the lowest perplexity among those.
+        of the lowest perplexity among those; see `without_circles`.
     """
-    by = {one: {other for other in places if _beats(places, other, one, higher)} for one in places}
-    reached = {one: _reached(one, by) for one in places}
-    by = {one: {each for each in found if one not in reached[each]} for one, found in by.items()}
+    names = list(places)
+    costs = cost_orders([places[each].cost for each in names], higher=higher)
+    beats = without_circles(
+        np.array(
+            [
+                [
+                    one != other and _beats(places[one], places[other], int(costs[row, column]))
+                    for column, other in enumerate(names)
+                ]
+                for row, one in enumerate(names)
+            ],
+            dtype=bool,
+        ).reshape(len(names), len(names))
+    )
+    beaten = {each for column, each in enumerate(names) if beats[:, column].any()}
     return {
         one: min(
-            found, key=lambda each: (bool(by[each]), places[each].perplexity, each), default=""
+            (names[int(row)] for row in np.flatnonzero(beats[:, column])),
+            key=lambda each: (each in beaten, places[each].perplexity, each),
+            default="",
         )
-        for one, found in by.items()
+        for column, one in enumerate(names)
     }
 
 
-def _beats(places: Mapping[str, Place], one: str, other: str, higher: bool) -> bool:  # noqa: FBT001
-    if one == other:
-        return False
-    cost = _cost_order(places[one].cost, places[other].cost, higher=higher)
-    mine, theirs = places[one].perplexity, places[other].perplexity
-    # Resampling is dear; here both answers would lead to the same.
-    if cost < 0 or (cost > 0 and mine <= theirs):
-        return cost > 0
-    quality = _perplexity_order(places[one], places[other])
-    return quality > 0 or (cost > 0 and quality == 0)
+def cost_orders(costs: Sequence[Summary], *, higher: bool) -> NDArray[np.int8]:
+    """Which costs are better beyond doubt than which.
+
+    Args:
+        costs: with a median each.
+        higher: whether more is better, as with a rate.
+
+    Returns:
+        Shape (costs, costs): 1 where that of the row is better than that of the column, -1 where
+        it is worse, 0 where they can't be told apart.
+    """
+    values = np.array([each.median or 0.0 for each in costs], dtype=np.float64)
+    ends = [bounds(each) or (np.nan, np.nan) for each in costs]
+    low, high = np.array(ends, dtype=np.float64).reshape(len(costs), 2).T
+    overlap = (low[:, None] <= high[None, :]) & (low[None, :] <= high[:, None])
+    known = ~np.isnan(low)
+    size = np.maximum(np.abs(values)[:, None], np.abs(values)[None, :])
+    near = np.abs(values[:, None] - values[None, :]) <= ALIKE_COST * size
+    alike = np.where(known[:, None] & known[None, :], overlap, near)
+    sign = np.sign(values[:, None] - values[None, :]) * (1 if higher else -1)
+    return np.where(alike, 0, sign).astype(np.int8)
 
 
-def _reached(one: str, by: Mapping[str, set[str]]) -> set[str]:
-    """All that dominate a variant, or one of those, and so on."""
-    found: set[str] = set()
-    left = [one]
-    while left:
-        new = by[left.pop()] - found
-        found |= new
-        left.extend(new)
-    return found
-
-
-def _cost_order(one: Summary, other: Summary, *, higher: bool) -> int:
-    """1 where the first is better beyond doubt, -1 where it is worse, 0 else."""
-    mine, theirs = one.median or 0.0, other.median or 0.0
-    overlap = intervals_overlap(one, other)
-    if overlap is None:
-        overlap = abs(mine - theirs) <= ALIKE_COST * max(abs(mine), abs(theirs))
-    if overlap or mine == theirs:
-        return 0
-    return 1 if (mine > theirs) == higher else -1
-
-
-def _perplexity_order(one: Place, other: Place) -> int:
+def perplexity_order(one: Place, other: Place) -> int:
     """1 where the first is better beyond doubt, -1 where it is worse, 0 else."""
     low, high = sorted((one, other), key=lambda each: each.perplexity)
     difference = compared(high.windows, low.windows)
@@ -111,3 +115,33 @@ def _perplexity_order(one: Place, other: Place) -> int:
     else:
         alike = difference.low <= 1 <= difference.high
     return 0 if alike else 1 if one is low else -1
+
+
+def without_circles(beats: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Who dominates whom, so that at least one is dominated by none.
+
+    To be equal as far as can be told is no order: of three variants the first may be equal to the
+    second and the second to the third, while the first is better than the third. So each pair is
+    judged by itself, and who is dominated may dominate others. Several can even dominate each
+    other in a circle; who is in one is not dominated by the others in it.
+
+    Args:
+        beats: shape (variants, variants), whether that of the row beats that of the column.
+    """
+    if not beats.size:
+        return beats
+    size = len(beats)
+    rows, columns = np.nonzero(beats)
+    graph = csr_array((np.ones(rows.size, dtype=np.int8), (rows, columns)), shape=(size, size))
+    _, circle = connected_components(graph, directed=True, connection="strong")
+    kept: NDArray[np.bool_] = beats & (circle[:, None] != circle[None, :])
+    return kept
+
+
+def _beats(one: Place, other: Place, cost: int) -> bool:
+    mine, theirs = one.perplexity, other.perplexity
+    # Resampling is dear; here both answers would lead to the same.
+    if cost < 0 or (cost > 0 and mine <= theirs):
+        return cost > 0
+    quality = perplexity_order(one, other)
+    return quality > 0 or (cost > 0 and quality == 0)

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from edgebench.reports.format import duration, quantity
-from edgebench.reports.sameness import VERDICTS
+from edgebench.reports.languages import N_, _, plural
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import commas, paragraph
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -19,6 +21,21 @@ if TYPE_CHECKING:
 
 GOVERNOR_FOR_MEASURING = "performance"
 TESTING_RUNNER = "fake"
+
+_MONTHS = (
+    N_("January"),
+    N_("February"),
+    N_("March"),
+    N_("April"),
+    N_("May"),
+    N_("June"),
+    N_("July"),
+    N_("August"),
+    N_("September"),
+    N_("October"),
+    N_("November"),
+    N_("December"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +63,37 @@ def banners(data: ReportData) -> tuple[Banner, ...]:
     if any(variant.runner == TESTING_RUNNER for variant in record.variants):
         found.append(
             Banner(
-                f"The runner '{TESTING_RUNNER}' is no framework.",
-                "It makes up its tokens and times, for tests of edgebench itself.",
+                _("The runner '{runner}' is no framework.", runner=TESTING_RUNNER),
+                _("It makes up its tokens and times, for tests of edgebench itself."),
             )
         )
     found.extend(_not_the_same(data))
     if record.quick:
         found.append(
             Banner(
-                "A quick look, not a measurement.",
-                "It shows that everything works: shorter generations, too few repetitions to "
-                "compare anything. Run it without --quick for figures.",
+                _("A quick look, not a measurement."),
+                _(
+                    "It shows that everything works: shorter generations, too few repetitions to "
+                    "compare anything. Run it without --quick for figures."
+                ),
             )
         )
-    if record.status != "finished":
+    # Of several runs, `parts.part_banners` says which.
+    alone = len(data.parts) == 1
+    if alone and record.status != "finished":
         found.append(_unfinished(data))
-    if data.run.damaged_lines:
-        lines = data.run.damaged_lines
+    if alone and data.run.damaged_lines:
         found.append(
             Banner(
-                f"{lines} {'line' if lines == 1 else 'lines'} of trials.jsonl could not be read.",
-                "What the rest holds is shown. A run that was killed while it wrote leaves one "
-                "such line.",
+                plural(
+                    "{count} line of trials.jsonl could not be read.",
+                    "{count} lines of trials.jsonl could not be read.",
+                    data.run.damaged_lines,
+                ),
+                _(
+                    "What the rest holds is shown. A run that was killed while it wrote leaves one "
+                    "such line."
+                ),
             )
         )
     if record.stopped_by_budget:
@@ -79,48 +105,57 @@ def _not_the_same(data: ReportData) -> Iterator[Banner]:
     """Figures of another model are no comparison, however well they were measured."""
     view = data.sameness
     for row in view.bad if view else ():
-        differs = row.verdict == VERDICTS["differs"]
-        what = "does not compute the same model" if differs else "could not be verified"
-        yield Banner(f"{row.variant} {what}.", " ".join(row.why))
+        if row.differs:
+            title = _("{variant} does not compute the same model.", variant=row.variant)
+        else:
+            title = _("{variant} could not be verified.", variant=row.variant)
+        yield Banner(title, paragraph(row.why))
 
 
 def _cut(data: ReportData) -> Banner:
     """What the time budget cut: repetitions, texts, or both."""
     budget = duration(data.record.protocol.time_budget_s)
     texts = [
-        f"{each.quality.windows} of {each.quality.windows_planned} windows of "
-        f"{one_line(each.name)} were rated; see below its table."
+        _(
+            "{windows} of {planned} windows of {text} were rated; see below its table.",
+            windows=each.quality.windows,
+            planned=each.quality.windows_planned,
+            text=one_line(each.name),
+        )
         for each in data.record.workloads
         if each.quality and 0 < each.quality.windows < each.quality.windows_planned
     ]
     rows = any(
         "cut_by_budget" in cell.flags
-        for (workload, _), cell in data.cells.items()
+        for (workload, _variant), cell in data.cells.items()
         if workload not in data.quality_names
     )
     if texts and not rows:
-        title = "The time budget was not enough for all of the text."
-        return Banner(title, " ".join((f"It was {budget}.", *texts)))
-    return Banner(
-        "The time budget ended this run.",
-        f"{budget} were not enough for the precision that the scenario asks for. "
-        + " ".join(("Rows marked 'cut by budget' are less certain.", *texts)),
+        title = _("The time budget was not enough for all of the text.")
+        return Banner(title, paragraph((_("It was {budget}.", budget=budget), *texts)))
+    why = _(
+        "{budget} were not enough for the precision that the scenario asks for. Rows marked "
+        "'cut by budget' are less certain.",
+        budget=budget,
     )
+    return Banner(_("The time budget ended this run."), paragraph((why, *texts)))
 
 
 def _unfinished(data: ReportData) -> Banner:
     cells = data.cells.values()
     have = sum(1 for cell in cells if cell.n)
     title = (
-        "This run was interrupted."
+        _("This run was interrupted.")
         if data.record.status == "interrupted"
-        else "This run has not finished: it is still running, or it was killed."
+        else _("This run has not finished: it is still running, or it was killed.")
     )
-    return Banner(
-        title,
-        f"{have} of {len(cells)} cells have results so far. "
-        "Run it again with --resume and this folder to go on where it stopped.",
+    text = _(
+        "{done} of {cells} cells have results so far. Run it again with --resume and this folder "
+        "to go on where it stopped.",
+        done=have,
+        cells=len(cells),
     )
+    return Banner(title, text)
 
 
 def source_notes(data: ReportData) -> tuple[str, ...]:
@@ -129,32 +164,35 @@ def source_notes(data: ReportData) -> tuple[str, ...]:
     for variant in data.record.variants:
         if variant.artifact is not None and variant.artifact.note:
             by_note.setdefault(variant.artifact.note, []).append(variant.id)
-    of_files = (f"{', '.join(ids)}: {note}" for note, ids in by_note.items())
-    return (*data.record.notes, *of_files)
+    of_files = (
+        _("{variants}: {note}", variants=commas(ids), note=recorded(note))
+        for note, ids in by_note.items()
+    )
+    return (*(recorded(each) for each in data.record.notes), *of_files)
 
 
 def machine_facts(machine: MachineRecord) -> tuple[tuple[str, str], ...]:
     """The machine, as (fact, value); facts that could not be read say so."""
-    unknown = "not readable"
-    cores = f"{machine.logical_cpus} logical"
+    unknown = _("not readable")
+    cores = [_("{count} logical", count=machine.logical_cpus)]
     if machine.physical_cpus is not None:
-        cores += f", {machine.physical_cpus} physical"
-    turbo = unknown if machine.turbo is None else "on" if machine.turbo else "off"
+        cores.append(_("{count} physical", count=machine.physical_cpus))
+    turbo = unknown if machine.turbo is None else _("on") if machine.turbo else _("off")
     load = ", ".join(f"{value:.2f}" for value in machine.load_average) or unknown
     return (
-        ("CPU", machine.cpu_model),
-        ("Microarchitecture", machine.cpu_microarchitecture or unknown),
-        ("CPUs", cores),
-        ("CPUs that may be used", _ranges(machine.affinity) or unknown),
-        ("Governor", machine.governor or unknown),
-        ("Turbo", turbo),
-        ("Memory", quantity(machine.memory_bytes, "byte")),
-        ("Virtualization", machine.virtualization or "none seen"),
-        ("System", machine.system),
-        ("Kernel", f"{machine.kernel}, {machine.architecture}"),
-        ("Python", machine.python),
-        ("Load before (1, 5, 15 min)", load),
-        ("Fingerprint", machine.fingerprint),
+        (_("CPU"), machine.cpu_model),
+        (_("Microarchitecture"), machine.cpu_microarchitecture or unknown),
+        (_("CPUs"), commas(cores)),
+        (_("CPUs that may be used"), _ranges(machine.affinity) or unknown),
+        (_("Governor"), machine.governor or unknown),
+        (_("Turbo"), turbo),
+        (_("Memory"), quantity(machine.memory_bytes, "byte")),
+        (_("Virtualization"), machine.virtualization or _("none seen")),
+        (_("System"), machine.system),
+        (_("Kernel"), f"{machine.kernel}, {machine.architecture}"),
+        (_("Python"), machine.python),
+        (_("Load before (1, 5, 15 min)"), load),
+        (_("Fingerprint"), machine.fingerprint),
     )
 
 
@@ -163,16 +201,22 @@ def machine_warnings(machine: MachineRecord) -> tuple[str, ...]:
     found: list[str] = []
     if machine.virtualization:
         found.append(
-            f"It runs inside of {machine.virtualization}: what else uses the same hardware can't "
-            "be seen from here."
+            _(
+                "It runs inside of {hypervisor}: what else uses the same hardware can't be seen "
+                "from here.",
+                hypervisor=machine.virtualization,
+            )
         )
     if machine.governor and machine.governor != GOVERNOR_FOR_MEASURING:
         found.append(
-            f"The clock governor is {machine.governor}, not {GOVERNOR_FOR_MEASURING}: the clock "
-            "follows the load."
+            _(
+                "The clock governor is {governor}, not {wanted}: the clock follows the load.",
+                governor=machine.governor,
+                wanted=GOVERNOR_FOR_MEASURING,
+            )
         )
     if machine.load_average and machine.load_average[0] > machine.logical_cpus / 2:
-        found.append("The machine was busy with other work when the run began.")
+        found.append(_("The machine was busy with other work when the run began."))
     return tuple(found)
 
 
@@ -210,7 +254,13 @@ def moment(text: str) -> str:
         return text
     if when.tzinfo is not None:
         when = when.astimezone(UTC)
-    return f"{when.day} {when:%B %Y, %H:%M} UTC"
+    return _(
+        "{day} {month} {year}, {time} UTC",
+        day=when.day,
+        month=_(_MONTHS[when.month - 1]),
+        year=when.year,
+        time=f"{when:%H:%M}",
+    )
 
 
 def scenario_text(data: ReportData, *names: str) -> str:

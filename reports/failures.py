@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgebench.reports.languages import N_, _
 from edgebench.reports.text import tail
 
 if TYPE_CHECKING:
@@ -13,17 +14,17 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import Cell, Failure, Trial
     from edgebench.reports.series import Place
 
-LOADING = "loading the model"
+LOADING = N_("loading the model")
 
 _KINDS = {
-    "crash": "crashed",
-    "timeout": "did not answer in time",
-    "protocol": "answered with something that is not the protocol",
-    "refused": "refused",
-    "invalid_result": "gave a result that can't be true",
-    "unavailable": "is not available",
-    "model": "had no model",
-    "error": "failed",
+    "crash": N_("crashed"),
+    "timeout": N_("did not answer in time"),
+    "protocol": N_("answered with something that is not the protocol"),
+    "refused": N_("refused"),
+    "invalid_result": N_("gave a result that can't be true"),
+    "unavailable": N_("is not available"),
+    "model": N_("had no model"),
+    "error": N_("failed"),
 }
 
 
@@ -33,8 +34,8 @@ class FailureView:
 
     Attributes:
         variant: the variant's id.
-        where: the workloads it happened on, or `LOADING`.
-        what: what happened, in a few words, such as ``crashed with SIGSEGV``.
+        places: the workloads it happened on, or `LOADING`.
+        kind, signal, exit_code: of the last such failure.
         message: the failure's own message.
         log: the log's path, relative to the run's folder, or None.
         log_tail: the end of the log, cleaned.
@@ -42,12 +43,30 @@ class FailureView:
     """
 
     variant: str
-    where: tuple[str, ...]
-    what: str
+    places: tuple[str, ...]
+    kind: str
+    signal: str | None
+    exit_code: int | None
     message: str
     log: str | None
     log_tail: str
     count: int
+
+    @property
+    def where(self) -> tuple[str, ...]:
+        """The places in the current language."""
+        return tuple(_(LOADING) if each == LOADING else each for each in self.places)
+
+    @property
+    def what(self) -> str:
+        """What happened, in a few words, such as ``crashed with SIGSEGV``."""
+        known = _KINDS.get(self.kind)
+        what = _(known) if known else _("failed ({kind})", kind=self.kind)
+        if self.signal:
+            return _("{what} with {signal}", what=what, signal=self.signal)
+        if self.exit_code is not None:
+            return _("{what} with exit status {status}", what=what, status=self.exit_code)
+        return what
 
 
 def failure_views(trials: Iterable[Trial], cells: Mapping[Place, Cell]) -> tuple[FailureView, ...]:
@@ -64,7 +83,7 @@ def failure_views(trials: Iterable[Trial], cells: Mapping[Place, Cell]) -> tuple
         key = (variant, cell.failure.kind, cell.failure.message)
         if key not in seen or not seen[key].count:
             seen.setdefault(key, _Gathered(cell.failure)).where[workload] = None
-    return tuple(gathered.view(variant) for (variant, _, _), gathered in seen.items())
+    return tuple(gathered.view(variant) for (variant, *_rest), gathered in seen.items())
 
 
 class _Gathered:
@@ -84,19 +103,12 @@ class _Gathered:
         failure = self._last
         return FailureView(
             variant=variant,
-            where=tuple(self.where),
-            what=_what(failure),
+            places=tuple(self.where),
+            kind=failure.kind,
+            signal=failure.signal,
+            exit_code=failure.exit_code,
             message=failure.message,
             log=failure.log,
             log_tail=tail(failure.log_tail),
             count=max(self.count, 1),
         )
-
-
-def _what(failure: Failure) -> str:
-    what = _KINDS.get(failure.kind, f"failed ({failure.kind})")
-    if failure.signal:
-        return f"{what} with {failure.signal}"
-    if failure.exit_code is not None:
-        return f"{what} with exit status {failure.exit_code}"
-    return what

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgebench.reports.languages import N_, _, plural
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -25,8 +27,8 @@ _LADDERS: dict[str, tuple[tuple[float, str], ...]] = {
 _SPELLED = {
     "token/s": "tokens/s",
     "token/s/W": "tokens/s/W",
-    "bit": "bits",
-    "character": "characters",
+    "bit": N_("bits"),
+    "character": N_("characters"),
     "1": "",
 }
 _DIGITS_WITHOUT_INTERVAL = 3
@@ -116,7 +118,7 @@ def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
     """
     ladder = _LADDERS.get(unit)
     if ladder is None:
-        return Scale(_SPELLED.get(unit, unit))
+        return Scale(_(_SPELLED.get(unit, unit)))
     sizes = [abs(value) for value in values if value]
     if not sizes:
         size, name = ladder[0]
@@ -212,9 +214,15 @@ def quantity(value: float | None, unit: str) -> str:
     return number(scaled, decimals) + scale.suffix
 
 
-def counted(count: float, noun: str) -> str:
-    """So many of something, such as ``1 window`` or ``2 windows``."""
-    return f"{quantity(count, '1')} {noun}{'' if count == 1 else 's'}"
+def counted(one: str, many: str, count: float) -> str:
+    """So many of something, such as ``1 window`` or ``2 windows``; long numbers in groups.
+
+    Args:
+        one: the English message for 1, a literal; see `edgebench.reports.languages.plural`.
+        many: that for any other count.
+        count: how many.
+    """
+    return plural(one, many, count, count=quantity(count, "1"))
 
 
 def duration(seconds: float) -> str:

@@ -32,24 +32,36 @@ def labelled(run: Run, series: Series) -> tuple[Run, Series]:
     labels = _labels([*variants, *run.record.proofs])
     if not labels:
         return run, series
+    record = run.record.model_copy(update={"variants": variants})
+    return renamed(replace(run, record=record), series, labels)
+
+
+def renamed(run: Run, series: Series, names: Mapping[str, str]) -> tuple[Run, Series]:
+    """The run and its samples with other names for its variants.
+
+    Args:
+        run: as it is.
+        series: its samples.
+        names: new names by old; a variant that is not in it keeps its own.
+    """
     record = run.record.model_copy(
         update={
-            "variants": _renamed(variants, labels),
-            "proofs": _renamed(run.record.proofs, labels),
+            "variants": _renamed(run.record.variants, names),
+            "proofs": _renamed(run.record.proofs, names),
             "cells": [
-                cell.model_copy(update={"variant": labels.get(cell.variant, cell.variant)})
+                cell.model_copy(update={"variant": names.get(cell.variant, cell.variant)})
                 for cell in run.record.cells
             ],
         }
     )
     trials = tuple(
-        trial.model_copy(update={"variant": labels.get(trial.variant, trial.variant)})
+        trial.model_copy(update={"variant": names.get(trial.variant, trial.variant)})
         for trial in run.trials
     )
     return replace(run, record=record, trials=trials), Series(
-        gaps=_by_label(series.gaps, labels),
-        generation_memory=_by_label(series.generation_memory, labels),
-        load_memory={labels.get(each, each): one for each, one in series.load_memory.items()},
+        gaps=_by_label(series.gaps, names),
+        generation_memory=_by_label(series.generation_memory, names),
+        load_memory={names.get(each, each): one for each, one in series.load_memory.items()},
     )
 
 

@@ -5,29 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgebench.harness.metrics.definitions import METRICS, metric
+from edgebench.harness.metrics.definitions import METRICS
 from edgebench.harness.metrics.statistics import MIN_BLOCKS, RESAMPLES
 from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.harness.quality.figures import RESAMPLES as QUALITY_RESAMPLES
 from edgebench.reports.data import MEMORY_PARTS
 from edgebench.reports.format import counted, duration, percent, scale_for
+from edgebench.reports.languages import N_, _
+from edgebench.reports.metric_names import metric_definition, metric_label
 from edgebench.reports.quality import QUALITY_KEYS
 from edgebench.reports.table import ALWAYS, WHERE_MEASURED
 from edgebench.reports.tasks import TASK_KEYS
 
 if TYPE_CHECKING:
-    from edgebench.harness.results.model import RunRecord
+    from edgebench.harness.results.model import ProtocolRecord, RunRecord
     from edgebench.reports.data import ReportData
 
 QUALITY = frozenset((*QUALITY_KEYS, "bits_per_weight", "weight_bytes_per_token"))
 COMPARED = frozenset((*ALWAYS, *WHERE_MEASURED, *MEMORY_PARTS, *TASK_KEYS))
 
 SOURCES = (
-    ("observed", "our own clock, or the kernel's own accounting"),
-    ("engine", "the framework reported it"),
-    ("derived", "computed from other values"),
-    ("estimated", "from a model, not from a measurement"),
+    (N_("observed"), N_("our own clock, or the kernel's own accounting")),
+    (N_("engine"), N_("the framework reported it")),
+    (N_("derived"), N_("computed from other values")),
+    (N_("estimated"), N_("from a model, not from a measurement")),
 )
+"""Who says values, and what that means; to be looked up, see `source_meanings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,71 +58,79 @@ def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
     """The protocol of the run, as (subject, sentences)."""
     protocol = record.protocol
     order = (
-        f"The variants are interleaved in blocks, in an order drawn at random (seed {record.seed}),"
-        " so that drift of the machine meets all of them alike."
+        _(
+            "The variants are interleaved in blocks, in an order drawn at random (seed {seed}),"
+            " so that drift of the machine meets all of them alike.",
+            seed=record.seed,
+        )
         if protocol.interleave
-        else f"One variant after the other, not interleaved (seed {record.seed}): drift of the "
-        "machine meets the later ones only."
+        else _(
+            "One variant after the other, not interleaved (seed {seed}): drift of the machine "
+            "meets the later ones only.",
+            seed=record.seed,
+        )
     )
-    pause = f", {duration(protocol.cooldown_s)} apart" if protocol.cooldown_s else ""
-    repetitions = counted(protocol.per_block, "measured repetition")
     rates = any(workload.quality for workload in record.workloads)
     timed = not rates or any(workload.quality is None for workload in record.workloads)
+    not_measured, time_limit = _("Not measured"), _("Time limit")
     texts = {
-        "Prompts": (
+        _("Prompts"): _(
             "Every variant gets the same token ids, of exactly the stated length, and makes "
             "exactly the stated number of tokens, greedily, past any end of text. Each "
             "generation starts from an empty KV cache, filled to the workload's depth."
         ),
-        "Processes": (
-            "Each framework runs in a process of its own, started fresh for each block"
-            f"{pause}. A block holds {repetitions} of each workload. Time stamps are taken "
-            "inside of that process."
+        _("Processes"): _processes(protocol),
+        _("Order"): order,
+        _("Warm-up"): _(
+            "At least {least} and at most {most} in each process, until two in a row differ by at "
+            "most {share}. Warm-ups are kept in the files and count in no figure.",
+            least=protocol.warmup_min,
+            most=protocol.warmup_max,
+            share=percent(protocol.warmup_stable_within),
         ),
-        "Order": order,
-        "Warm-up": (
-            f"At least {protocol.warmup_min} and at most {protocol.warmup_max} in each process, "
-            f"until two in a row differ by at most {percent(protocol.warmup_stable_within)}. "
-            "Warm-ups are kept in the files and count in no figure."
+        _("Repetitions"): _(
+            "At least {least} and at most {most}, until half of the 95 % interval is at most "
+            "{share} of the median, or until the time budget of {budget} ends.",
+            least=protocol.min_repetitions,
+            most=protocol.max_repetitions,
+            share=percent(protocol.ci_half_width),
+            budget=duration(protocol.time_budget_s),
         ),
-        "Repetitions": (
-            f"At least {protocol.min_repetitions} and at most {protocol.max_repetitions}, until "
-            f"half of the 95 % interval is at most {percent(protocol.ci_half_width)} of the "
-            f"median, or until the time budget of {duration(protocol.time_budget_s)} ends."
-        ),
-        "Median and interval": (
+        _("Median and interval"): _(
             "A value is the median over the measured repetitions. The brackets hold its 95 % "
-            f"interval: a percentile bootstrap over blocks, {RESAMPLES} resamples, from "
-            f"{MIN_BLOCKS} blocks on. The interval also decides how many digits are shown."
+            "interval: a percentile bootstrap over blocks, {resamples} resamples, from {blocks} "
+            "blocks on. The interval also decides how many digits are shown.",
+            resamples=RESAMPLES,
+            blocks=MIN_BLOCKS,
         ),
-        "Comparing": (
+        _("Comparing"): _(
             "Two variants whose intervals overlap are reported as not told apart. Ratios are "
             "the median of the ratios within blocks. A cell whose standard deviation is more "
-            f"than {percent(protocol.max_cv)} of its mean is marked noisy."
+            "than {share} of its mean is marked noisy.",
+            share=percent(protocol.max_cv),
         ),
-        "Not measured": "A dash, with the reason below the table; never 0.",
-        "Time limit": (
-            f"A call that takes longer than {duration(protocol.timeout_s)} is stopped and "
-            "counts as a failure, which is a row of its own."
+        not_measured: _("A dash, with the reason below the table; never 0."),
+        time_limit: _(
+            "A call that takes longer than {limit} is stopped and counts as a failure, which is a "
+            "row of its own.",
+            limit=duration(protocol.timeout_s),
         ),
     }
     if any(workload.task for workload in record.workloads):
-        texts["Tasks"] = (
+        texts[_("Tasks")] = _(
             "A whole task gets its text as it is and ends by itself. It runs in processes that do "
             "nothing else, with the same warm-up and repetitions, judged by its latency."
         )
     if not timed:
-        texts = {subject: texts[subject] for subject in ("Not measured", "Time limit")}
+        texts = {subject: texts[subject] for subject in (not_measured, time_limit)}
     if rates:
-        texts["Quality"] = (
-            f"{'Before anything is timed, each' if timed else 'Each'} framework rates the windows "
-            "of a text, in a process of its own: the same token ids at the same positions, cut to "
-            "the same number of windows where the time budget of "
-            f"{duration(protocol.time_budget_s)} is short. Intervals resample windows "
-            f"({QUALITY_RESAMPLES} times, from {MIN_WINDOWS} windows on) and are widened where "
-            "there are few. Two variants are compared window by window."
-        )
+        texts[_("Quality")] = _rating(protocol, timed=timed)
     return tuple(texts.items())
+
+
+def source_meanings() -> tuple[tuple[str, str], ...]:
+    """Who says values, and what that means, in the current language."""
+    return tuple((_(source), _(meaning)) for source, meaning in SOURCES)
 
 
 def definitions(data: ReportData) -> tuple[Definition, ...]:
@@ -138,10 +149,10 @@ def definitions(data: ReportData) -> tuple[Definition, ...]:
     return tuple(
         Definition(
             key=key,
-            label=metric(key).label,
+            label=metric_label(key),
             unit=scale_for(units[key], [1.0]).unit,
-            sources=tuple(sources[key]),
-            definition=metric(key).definition,
+            sources=tuple(_(source) for source in sources[key]),
+            definition=metric_definition(key),
             compared=key in compared,
         )
         for key in (*known, *others)
@@ -155,13 +166,50 @@ def where_the_time_went(record: RunRecord) -> tuple[tuple[str, str], ...]:
         return ()
     rates = any(workload.quality for workload in record.workloads)
     return (
-        ("All of it", duration(spent.wall_s)),
-        ("Preparing models", duration(spent.prepare_s)),
-        *((("Rating texts", duration(spent.quality_s)),) if rates else ()),
-        ("Starting processes", duration(spent.start_s)),
-        ("Loading", duration(spent.load_s)),
-        ("Warming up", duration(spent.warmup_s)),
-        ("Measuring", duration(spent.measured_s)),
-        ("Cooling down", duration(spent.cooldown_s)),
-        ("Everything else", duration(spent.overhead_s)),
+        (_("All of it"), duration(spent.wall_s)),
+        (_("Preparing models"), duration(spent.prepare_s)),
+        *(((_("Rating texts"), duration(spent.quality_s)),) if rates else ()),
+        (_("Starting processes"), duration(spent.start_s)),
+        (_("Loading"), duration(spent.load_s)),
+        (_("Warming up"), duration(spent.warmup_s)),
+        (_("Measuring"), duration(spent.measured_s)),
+        (_("Cooling down"), duration(spent.cooldown_s)),
+        (_("Everything else"), duration(spent.overhead_s)),
+    )
+
+
+def _processes(protocol: ProtocolRecord) -> str:
+    repetitions = counted(
+        "{count} measured repetition", "{count} measured repetitions", protocol.per_block
+    )
+    if not protocol.cooldown_s:
+        return _(
+            "Each framework runs in a process of its own, started fresh for each block. A block "
+            "holds {repetitions} of each workload. Time stamps are taken inside of that process.",
+            repetitions=repetitions,
+        )
+    return _(
+        "Each framework runs in a process of its own, started fresh for each block, {pause} apart. "
+        "A block holds {repetitions} of each workload. Time stamps are taken inside of that "
+        "process.",
+        pause=duration(protocol.cooldown_s),
+        repetitions=repetitions,
+    )
+
+
+def _rating(protocol: ProtocolRecord, *, timed: bool) -> str:
+    begins = (
+        _("Before anything is timed, each framework rates the windows of a text")
+        if timed
+        else _("Each framework rates the windows of a text")
+    )
+    return _(
+        "{begins}, in a process of its own: the same token ids at the same positions, cut to the "
+        "same number of windows where the time budget of {budget} is short. Intervals resample "
+        "windows ({resamples} times, from {windows} windows on) and are widened where there are "
+        "few. Two variants are compared window by window.",
+        begins=begins,
+        budget=duration(protocol.time_budget_s),
+        resamples=QUALITY_RESAMPLES,
+        windows=MIN_WINDOWS,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgebench.reports.languages import _
+
 if TYPE_CHECKING:
     from edgebench.harness.results.model import Scalar, VariantRecord
     from edgebench.reports.data import ReportData
@@ -33,7 +35,7 @@ class Options:
 def option_text(value: Scalar) -> str:
     """An option's value as people write it in a scenario."""
     if value is None:
-        return "not said"
+        return _("not said")
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -71,10 +73,10 @@ def options(data: ReportData) -> Options:
 
 def _facts(variant: VariantRecord, *, makes_tokens: bool) -> dict[str, str]:
     facts = {
-        "engine": variant.engine if makes_tokens else None,
-        "engine version": variant.engine_version if makes_tokens else None,
-        "quantization": variant.quantization,
-        "context tokens": variant.context_tokens,
+        _("engine"): variant.engine if makes_tokens else None,
+        _("engine version"): variant.engine_version if makes_tokens else None,
+        _("quantization"): variant.quantization,
+        _("context tokens"): variant.context_tokens,
     }
     return {name: option_text(value) for name, value in facts.items() if value is not None}
 

@@ -13,13 +13,15 @@ from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.harness.results.model import Summary
 from edgebench.reports.differences import differences, windows_by_variant
 from edgebench.reports.format import BITS_PER_BYTE, CHANGE, SHARE
+from edgebench.reports.languages import N_, _
 from edgebench.reports.quality_text import (
     protocol_text,
     same_text_note,
     short_protocol_text,
     wants_reference,
 )
-from edgebench.reports.table import Dress, TableTexts, table_of
+from edgebench.reports.table import table_of
+from edgebench.reports.table_model import Dress, TableTexts
 from edgebench.reports.tidy import measured_only, settled
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from edgebench.harness.results.quality import QualityRecord
     from edgebench.reports.data import ReportData
     from edgebench.reports.differences import Differences
-    from edgebench.reports.table import ComparisonTable
+    from edgebench.reports.table_model import Table
 
 QUALITY_KEYS = (
     "perplexity",
@@ -41,7 +43,7 @@ QUALITY_KEYS = (
 )
 """The columns, in their order."""
 
-INTRO = (
+INTRO = N_(
     "Every framework rates the same tokens at the same positions. The interval of a perplexity is "
     "that of the text: it says how far another text of the kind might be, and is much wider than "
     "what two variants differ by on this one. Whether two variants differ is told by their windows "
@@ -51,18 +53,7 @@ INTRO = (
 _ASKED = {"perplexity_ratio": "perplexity", "kl_divergence_p99": "kl_divergence"}
 """Columns that come with another one's metric."""
 
-NO_RATINGS = "not all windows of the reference are in the record, which an interval needs"
-
-_TEXTS = TableTexts(
-    how="over all windows, with the 95 % interval of resampled windows",
-    marked="perplexities are the best, or this text can't tell them apart from it.",
-    counted="",
-)
-_DRESSES = {
-    "perplexity_ratio": Dress("Perplexity against the reference", "PPL vs ref.", CHANGE, "lower"),
-    "bits_per_byte": Dress("Bits per byte", "bits/byte", replace(BITS_PER_BYTE, unit=""), "lower"),
-    "top1_agreement": Dress("Top-1 agreement", "top-1", SHARE, "higher"),
-}
+NO_RATINGS = N_("not all windows of the reference are in the record, which an interval needs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +71,7 @@ class QualityView:
     """
 
     workload: str
-    table: ComparisonTable
+    table: Table
     protocol: tuple[str, ...]
     short: str
     differences: Differences | None
@@ -137,11 +128,16 @@ def _view(data: ReportData, workload: WorkloadRecord, quality: QualityRecord) ->
         workload.name,
         measured_only(summaries),
         best={"perplexity": found.marked} if found else {},
-        dresses=_DRESSES,
-        texts=_TEXTS,
+        dresses=_dresses(),
+        texts=TableTexts(
+            how=_("over all windows, with the 95 % interval of resampled windows"),
+            marked=_("perplexities are the best, or this text can't tell them apart from it."),
+            counted="",
+        ),
         # Said of all variants alike, below the table.
         unremarked=("cut_by_budget",),
         reasons_once=True,
+        kind="quality",
     )
     others = [each for each in data.record.workloads if each.name != workload.name]
     notes = (same_text_note(quality, other) for other in others)
@@ -156,10 +152,26 @@ def _view(data: ReportData, workload: WorkloadRecord, quality: QualityRecord) ->
     )
 
 
+def _dresses() -> dict[str, Dress]:
+    return {
+        "perplexity_ratio": Dress(
+            _("Perplexity against the reference"), _("PPL vs ref."), CHANGE, "lower"
+        ),
+        "bits_per_byte": Dress(
+            _("Bits per byte"), _("bits/byte"), replace(BITS_PER_BYTE, unit=""), "lower"
+        ),
+        "top1_agreement": Dress(_("Top-1 agreement"), _("top-1"), SHARE, "higher"),
+    }
+
+
 def _others(data: ReportData, workload: str, same: Collection[str], usual: int) -> dict[str, str]:
     """Variants whose values rest on other windows, with what that means, as a reason."""
     return {
-        trial.variant: f"it rated other windows than the others ({len(trial.windows)} of {usual})"
+        trial.variant: _(
+            "it rated other windows than the others ({count} of {usual})",
+            count=len(trial.windows),
+            usual=usual,
+        )
         for trial in data.run.trials
         if trial.workload == workload
         and trial.status == "ok"
@@ -179,7 +191,7 @@ def _summary(
         )
     if key == "perplexity_ratio" and summary.ci_low is None and covers_less:
         # A run that was interrupted: the ratio is of the trial, its interval needs the record.
-        return summary.model_copy(update={"reason": NO_RATINGS})
+        return summary.model_copy(update={"reason": _(NO_RATINGS)})
     if key == "kl_divergence_p99":
         # That a percentile has no interval needs no footnote in every row.
         return summary.model_copy(update={"reason": None})

@@ -17,9 +17,12 @@ from edgebench.reports.format import (
     shown,
 )
 from edgebench.reports.formats import SOURCE, base_of, without_reference
+from edgebench.reports.languages import _
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import commas, unstopped
 from edgebench.reports.quality import quality_summaries, too_few_windows
 from edgebench.reports.quality_text import wants_reference
-from edgebench.reports.sentences import Name, Sentence
+from edgebench.reports.sentences import Name, Sentence, fill, joined
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -40,13 +43,14 @@ class _Against:
     """What perplexities are compared with.
 
     Attributes:
-        whose: as a sentence ends with it.
+        whose: whose perplexity that is, as a sentence ends with it.
         ratios: by variant, perplexity / that one.
         sizes: by variant, in bytes, as far as they are known.
         sources: variants that are what the reference was read from, so that no choice of a
             format is told by them; empty where nothing else was rated.
         source: what such a source holds, in words; empty where that is not known.
         beside: by variant, its other figures, in words.
+        base: whether it is a variant of the run, of which only smaller ones are compared.
     """
 
     whose: Sentence
@@ -55,6 +59,7 @@ class _Against:
     sources: frozenset[str] = frozenset()
     source: str = ""
     beside: Mapping[str, str] = field(default_factory=dict)
+    base: bool = False
 
 
 def quality_answer(data: ReportData, workload: str) -> Sentence:
@@ -72,12 +77,15 @@ def quality_answer(data: ReportData, workload: str) -> Sentence:
     summaries = quality_summaries(data, workload, quality)
     rated = _known(summaries["perplexity"])
     if not rated:
-        return ("No perplexity was measured.",)
+        return fill("No perplexity was measured.")
     windows = windows_by_variant(data.run.trials, workload, quality)
     if too_few_windows(windows, rated):
         there_are = max(map(len, windows.values()))
-        planned = counted(quality.windows_planned, "window")
-        return (f"{there_are} of {planned}: too few to name a format or to tell variants apart.",)
+        return fill(
+            "{count} of {windows}: too few to name a format or to tell variants apart.",
+            count=there_are,
+            windows=counted("{count} window", "{count} windows", quality.windows_planned),
+        )
     sizes = {
         each: size.median
         for each in rated
@@ -93,7 +101,7 @@ def quality_answer(data: ReportData, workload: str) -> Sentence:
     }
     lossy = quality.reference.lossy_types if quality.reference else []
     against = _Against(
-        whose=("the reference's",),
+        whose=fill("the reference's"),
         ratios=ratios,
         sizes={each: size for each, size in sizes.items() if each in ratios},
         sources=frozenset(sources if len(sources) < len(ratios) else ()),
@@ -121,111 +129,150 @@ def _by_base(
     if not known:
         return ()
     smaller = {each: sizes[each] for each in known}
-    whose = ("that of ", Name(base.id), f" ({quantity(sizes[base.id], 'byte')})")
-    return _compared(_Against(whose, known, smaller), "smaller variant")
+    size = quantity(sizes[base.id], "byte")
+    whose = fill("that of {variant} ({size})", variant=Name(base.id), size=size)
+    return _compared(_Against(whose, known, smaller, base=True))
 
 
-def _compared(against: _Against, variant: str = "variant") -> Sentence:
+def _compared(against: _Against) -> Sentence:
     medians = {each: summary.median or 0.0 for each, summary in against.ratios.items()}
     sizes = against.sizes
-    if variant == "variant" and len({sizes.get(each) for each in medians}) == 1:
+    if not against.base and len({sizes.get(each) for each in medians}) == 1:
         return _of_one_size(against, medians)
     made = {each: ratio for each, ratio in medians.items() if each not in against.sources}
     if all(against.ratios[each].ci_high is None for each in made):
-        reason = next(iter(against.ratios[each].reason for each in made)) or "there is no interval"
-        return (f"No format is named: {one_line(reason).rstrip('.')}.",)
+        said = recorded(next(iter(against.ratios[each].reason for each in made)) or "")
+        reason = unstopped(one_line(said or _("there is no interval")))
+        return fill("No format is named: {reason}.", reason=reason)
     close = [each for each in medians if (against.ratios[each].ci_high or inf) <= CLOSE]
     if not set(close) & set(made):
-        return (*_none_is_close(against, made, variant), *_source_alone(against, close))
+        return joined(filter(None, (_none_is_close(against, made), _source_alone(against, close))))
     known = [each for each in close if each in sizes and each in made]
     if not known:
-        return (
-            f"Perplexities that are at most {WITHIN} above ",
-            *against.whose,
-            f": {len(close)} of {len(medians)}.",
+        return fill(
+            "Perplexities that are at most {share} above {whose}: {count} of {all}.",
+            share=WITHIN,
+            whose=against.whose,
+            count=len(close),
+            all=len(medians),
         )
     smallest = min(known, key=lambda each: (sizes[each], medians[each]))
     as_small = sum(sizes[each] == sizes[smallest] for each in known)
-    which = "is the smallest" if as_small == 1 else f"is the best of the {as_small} smallest"
+    which = (
+        _("is the smallest")
+        if as_small == 1
+        else _("is the best of the {count} smallest", count=as_small)
+    )
     size = quantity(sizes[smallest], "byte")
     smaller = [
         each for each in close if each not in made and sizes.get(each, inf) < sizes[smallest]
     ]
-    beside = f"; {against.beside[smallest]}" if against.beside.get(smallest) else ""
-    change = f": {_change(against.ratios[smallest])}{beside}."
+    figures = _figures(against, smallest)
     if smaller:
-        return (
-            f"At most {WITHIN} above ",
-            *against.whose,
-            f" perplexity: {_source(against, smaller)}; of what was made from it, ",
-            Name(smallest),
-            f" {which} ({size}){change}",
+        return fill(
+            "At most {share} above {whose} perplexity: {source}; of what was made from it, "
+            "{variant} {which} ({size}): {figures}.",
+            share=WITHIN,
+            whose=against.whose,
+            source=_source(against, smaller),
+            variant=Name(smallest),
+            which=which,
+            size=size,
+            figures=figures,
         )
-    return (
-        Name(smallest),
-        f" {which} ({size}) whose perplexity is at most {WITHIN} above ",
-        *against.whose,
-        change,
+    return fill(
+        "{variant} {which} ({size}) whose perplexity is at most {share} above {whose}: {figures}.",
+        variant=Name(smallest),
+        which=which,
+        size=size,
+        share=WITHIN,
+        whose=against.whose,
+        figures=figures,
     )
 
 
-def _none_is_close(against: _Against, made: Mapping[str, float], variant: str) -> Sentence:
+def _none_is_close(against: _Against, made: Mapping[str, float]) -> Sentence:
     closest = min(made, key=made.__getitem__)
+    if against.sources:
+        what = _("variant made from the source")
+    elif against.base:
+        what = _("smaller variant")
+    else:
+        what = _("variant")
+    fields = {
+        "what": what,
+        "share": WITHIN,
+        "whose": against.whose,
+        "variant": Name(closest),
+        "figures": _figures(against, closest),
+    }
     # A value may be close while its interval goes further.
-    surely = "surely " if made[closest] <= CLOSE else ""
-    what = f"{variant} made from the source" if against.sources else variant
-    beside = f"; {against.beside[closest]}" if against.beside.get(closest) else ""
-    return (
-        f"No {what} has a perplexity {surely}within {WITHIN} of ",
-        *against.whose,
-        ". Closest: ",
-        Name(closest),
-        f", {_change(against.ratios[closest])}{beside}.",
+    if made[closest] <= CLOSE:
+        return fill(
+            "No {what} has a perplexity surely within {share} of {whose}. Closest: {variant}, "
+            "{figures}.",
+            **fields,
+        )
+    return fill(
+        "No {what} has a perplexity within {share} of {whose}. Closest: {variant}, {figures}.",
+        **fields,
     )
 
 
 def _source_alone(against: _Against, close: Collection[str]) -> Sentence:
     sources = [each for each in close if each in against.sources]
-    return (f" Only {_source(against, sources)} has.",) if sources else ()
+    return fill("Only {source} has.", source=_source(against, sources)) if sources else ()
+
+
+def _figures(against: _Against, variant: str) -> str:
+    """How far its perplexity is, and its other figures."""
+    change = _change(against.ratios[variant])
+    beside = against.beside.get(variant)
+    return _("{change}; {others}", change=change, others=beside) if beside else change
 
 
 def _source(against: _Against, sources: Iterable[str]) -> str:
     """``the source itself (Q4_1, 93.8 MiB)``."""
     sizes = [against.sizes[each] for each in sources if each in against.sizes]
     holds = filter(None, (against.source, quantity(min(sizes), "byte") if sizes else ""))
-    return f"the source itself ({', '.join(holds)})" if sizes else "the source itself"
+    if not sizes:
+        return _("the source itself")
+    return _("the source itself ({what})", what=commas(holds))
 
 
 def _of_one_size(against: _Against, medians: Mapping[str, float]) -> Sentence:
     """Where none is smaller than another: the closest one."""
     closest = min(medians, key=lambda each: abs(medians[each] - 1))
-    beside = f"; {against.beside[closest]}" if against.beside.get(closest) else ""
-    change = f", {_change(against.ratios[closest])}{beside}."
+    fields = {
+        "whose": against.whose,
+        "variant": Name(closest),
+        "figures": _figures(against, closest),
+    }
     if len(medians) == 1:
-        return ("Perplexity against ", *against.whose, ": ", Name(closest), change)
-    return ("The perplexity closest to ", *against.whose, ": ", Name(closest), change)
+        return fill("Perplexity against {whose}: {variant}, {figures}.", **fields)
+    return fill("The perplexity closest to {whose}: {variant}, {figures}.", **fields)
 
 
 def _beside(summaries: Mapping[str, Mapping[str, Summary | None]], variant: str) -> str:
     """Top-1 agreement and KL divergence, as far as they are known: ``top-1 97 %, KL 0.003 nat``."""
     parts = []
     for key, name, scale in (
-        ("top1_agreement", "top-1", SHARE),
-        ("kl_divergence", "KL", DIVERGENCE),
+        ("top1_agreement", _("top-1"), SHARE),
+        ("kl_divergence", _("KL"), DIVERGENCE),
     ):
         found = summaries.get(key, {}).get(variant)
         if found is not None and found.median is not None:
             parts.append(f"{name} {shown(found, scale).value}{scale.suffix}")
-    return ", ".join(parts)
+    return commas(parts)
 
 
 def _no_answer(quality: QualityRecord) -> Sentence:
     if not wants_reference(quality):
         return ()
     if quality.no_reference:
-        why = one_line(quality.no_reference).rstrip(".")
-        return (f"No perplexity could be compared with a reference: {why}.",)
-    return ("No perplexity was compared with a reference.",)
+        why = unstopped(one_line(recorded(quality.no_reference)))
+        return fill("No perplexity could be compared with a reference: {reason}.", reason=why)
+    return fill("No perplexity was compared with a reference.")
 
 
 def _known(summaries: Mapping[str, Summary | None]) -> dict[str, Summary]:

@@ -11,9 +11,13 @@ from edgebench.reports.data import ratios_within_blocks
 from edgebench.reports.differences import change_of, compared, windows_by_variant
 from edgebench.reports.format import CHANGE, SHARE, Scale
 from edgebench.reports.formats import base_of, format_names, is_whole, without_reference
+from edgebench.reports.languages import N_, _
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import paragraph
 from edgebench.reports.quality import quality_summaries
 from edgebench.reports.sentences import listed, plain
-from edgebench.reports.table import Dress, TableTexts, table_of
+from edgebench.reports.table import table_of
+from edgebench.reports.table_model import Dress, TableTexts
 from edgebench.reports.text import one_line
 from edgebench.reports.tidy import measured_only, settled
 
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import VariantRecord, WorkloadRecord
     from edgebench.harness.results.quality import WindowRecord
     from edgebench.reports.data import ReportData
-    from edgebench.reports.table import ComparisonTable
+    from edgebench.reports.table_model import Table
 
 OF_BASE = ("perplexity_change", "relative_speed", "relative_read")
 """Columns in which the base is compared with itself."""
@@ -31,14 +35,14 @@ OF_BASE = ("perplexity_change", "relative_speed", "relative_read")
 SPEED = "decode_rate"
 MEMORY = "peak_rss_bytes"
 
-NO_BASELINE = "no variant of this run is in 16 or 32 bits, to compare with"
-NOT_TOLD = "the runner does not tell how many bytes of weights a token reads"
+NO_BASELINE = N_("no variant of this run is in 16 or 32 bits, to compare with")
+NOT_TOLD = N_("the runner does not tell how many bytes of weights a token reads")
 
-_BASE = (
+_BASE = N_(
     "PPL against the base is over pairs of windows, and its interval too: much narrower than that "
     "of the perplexity, which is of the text."
 )
-_REFERENCE = "PPL is compared with that of the reference, over pairs of windows."
+_REFERENCE = N_("PPL is compared with that of the reference, over pairs of windows.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class QuantizationTable:
 
     quality: str
     speed: str
-    table: ComparisonTable
+    table: Table
     notes: tuple[str, ...]
     short: str
 
@@ -75,7 +79,7 @@ def quantization_table(data: ReportData) -> QuantizationTable | None:
         _summaries(data, workload, windows, baseline, speed),
         dict.fromkeys(OF_BASE, baseline.id) if baseline else {},
     )
-    changes = (_BASE if by_windows else _REFERENCE) if "perplexity_change" in summaries else ""
+    changes = _(_BASE if by_windows else _REFERENCE) if "perplexity_change" in summaries else ""
     table = table_of(
         data,
         workload.name,
@@ -85,18 +89,19 @@ def quantization_table(data: ReportData) -> QuantizationTable | None:
         texts=TableTexts(
             how=_how(workload.name, speed if "relative_speed" in summaries else ""),
             counted="",
-            rows="format",
+            rows=_("format"),
         ),
         # Said of all variants alike, below the table.
         unremarked=("cut_by_budget",),
         order=_largest_first(data, workload.name),
         reasons_once=True,
+        kind="formats",
     )
     rows = tuple(replace(row, variant=names[row.variant]) for row in table.rows)
     return QuantizationTable(
         quality=workload.name,
         speed=speed,
-        table=settled(replace(table, workload="Formats", rows=rows)),
+        table=settled(replace(table, workload=_("Formats"), rows=rows)),
         notes=tuple(_notes(workload, speed, baseline, against, set(summaries), changes)),
         short=_short(workload, speed, against, set(summaries)),
     )
@@ -182,12 +187,12 @@ def _relative_speed(
 ) -> Summary:
     if baseline is None or (missing := _no_speed(data, speed, variant, baseline)):
         failed = _failed(data, variant, [speed]) if speed else ""
-        return _nothing(failed or (NO_BASELINE if baseline is None else missing))
+        return _nothing(failed or (_(NO_BASELINE) if baseline is None else missing))
     if variant == baseline.id:
         return Summary(median=1.0, n=1, unit="1", source="derived")
     ratios = ratios_within_blocks(data.run.trials, speed, SPEED, variant, baseline.id)
     if not ratios:
-        return _nothing("no block holds a decode rate of both it and the baseline")
+        return _nothing(_("no block holds a decode rate of both it and the baseline"))
     values, blocks = list(ratios.values()), list(ratios)
     interval = statistics.median_interval(values, blocks)
     return Summary(
@@ -204,13 +209,15 @@ def _relative_speed(
 def _no_speed(data: ReportData, speed: str, variant: str, baseline: VariantRecord) -> str:
     """Why the decode rates of the two can't be compared; empty where they can."""
     if not speed:
-        return "this run measured no decode rate"
+        return _("this run measured no decode rate")
     for each in (variant, baseline.id):
         own = data.summary(speed, each, SPEED)
         if own is None or own.median is None:
-            why = (own and own.reason) or _failed(data, each, [speed]) or "not measured"
-            whose = "no decode rate" if each == variant else "the baseline has no decode rate"
-            return f"{whose}: {why}"
+            why = recorded((own and own.reason) or "") or _failed(data, each, [speed])
+            why = why or _("not measured")
+            if each == variant:
+                return _("no decode rate: {reason}", reason=why)
+            return _("the baseline has no decode rate: {reason}", reason=why)
     return ""
 
 
@@ -218,8 +225,8 @@ def _memory(data: ReportData, speed: str, variant: str) -> Summary:
     found = data.summary(speed, variant, MEMORY) if speed else None
     if found is not None and found.median is not None:
         return _plain(found)
-    why = (found and found.reason) or (speed and _failed(data, variant, [speed]))
-    return _nothing(why or "not measured")
+    why = recorded((found and found.reason) or "") or (speed and _failed(data, variant, [speed]))
+    return _nothing(why or _("not measured"))
 
 
 def _plain(summary: Summary) -> Summary:
@@ -237,11 +244,12 @@ def _relative_read(data: ReportData, variant: str, baseline: VariantRecord | Non
         for each in (variant, baseline and baseline.id)
     )
     if own is None or own.median is None:
-        return _nothing(_failed(data, variant, everywhere) or NOT_TOLD)
+        return _nothing(_failed(data, variant, everywhere) or _(NOT_TOLD))
     if baseline is None:
-        return _nothing(NO_BASELINE)
+        return _nothing(_(NO_BASELINE))
     if whole is None or not whole.median:
-        return _nothing(f"of the baseline, {_failed(data, baseline.id, everywhere) or NOT_TOLD}")
+        why = _failed(data, baseline.id, everywhere) or _(NOT_TOLD)
+        return _nothing(_("of the baseline, {reason}", reason=why))
     return Summary(median=own.median / whole.median, n=1, unit="1", source="derived")
 
 
@@ -250,7 +258,8 @@ def _failed(data: ReportData, variant: str, workloads: Sequence[str]) -> str:
     cells = [data.cell(each, variant) for each in workloads]
     if any(cell.n for cell in cells):
         return ""
-    return next((f"failed: {cell.failure.message}" for cell in cells if cell.failure), "")
+    messages = (recorded(cell.failure.message) for cell in cells if cell.failure)
+    return next((_("failed: {message}", message=each) for each in messages), "")
 
 
 def _nothing(reason: str) -> Summary:
@@ -258,41 +267,46 @@ def _nothing(reason: str) -> Summary:
 
 
 def _dresses(*, against: str, perplexity_against: str) -> dict[str, Dress]:
-    whole = perplexity_against or "the reference"
+    base = against or _("a baseline")
     return {
-        "bits_per_weight": Dress("Bits per weight", "bits/weight", Scale(""), "lower"),
+        "bits_per_weight": Dress(_("Bits per weight"), _("bits/weight"), Scale(""), "lower"),
         "perplexity_change": Dress(
-            f"Perplexity against {whole}",
-            "PPL vs base" if perplexity_against else "PPL vs ref.",
+            _("Perplexity against {base}", base=perplexity_against or _("the reference")),
+            _("PPL vs base") if perplexity_against else _("PPL vs ref."),
             CHANGE,
             "lower",
         ),
         "relative_speed": Dress(
-            f"Decode rate / that of {against or 'a baseline'}",
-            "speed",
-            Scale("× base"),
-            "higher",
+            _("Decode rate / that of {base}", base=base), _("speed"), Scale(_("× base")), "higher"
         ),
         "relative_read": Dress(
-            f"Weights read per token, of those of {against or 'a baseline'}",
-            "bandwidth need",
-            replace(SHARE, unit="% of base"),
+            _("Weights read per token, of those of {base}", base=base),
+            _("bandwidth need"),
+            replace(SHARE, unit=_("% of base")),
             "lower",
         ),
-        "top1_agreement": Dress("Top-1 agreement", "top-1", SHARE, "higher"),
+        "top1_agreement": Dress(_("Top-1 agreement"), _("top-1"), SHARE, "higher"),
     }
 
 
 def _how(quality: str, speed: str) -> str:
-    rated = f"perplexity on {one_line(quality)}"
-    return f"{rated}, speed on {one_line(speed)}" if speed else rated
+    if not speed:
+        return _("perplexity on {text}", text=one_line(quality))
+    return _(
+        "perplexity on {text}, speed on {workload}",
+        text=one_line(quality),
+        workload=one_line(speed),
+    )
 
 
 def _short(workload: WorkloadRecord, speed: str, against: str, columns: Collection[str]) -> str:
-    base = f"Base: {one_line(against)}. " if against else ""
-    name = one_line(workload.name)
-    timed = f", speed on {one_line(speed)}" if "relative_speed" in columns else ""
-    return f"{base}PPL on {name}{timed}."
+    text = one_line(workload.name)
+    on = (
+        _("PPL on {text}, speed on {workload}.", text=text, workload=one_line(speed))
+        if "relative_speed" in columns
+        else _("PPL on {text}.", text=text)
+    )
+    return paragraph((_("Base: {base}.", base=one_line(against)), on)) if against else on
 
 
 def _notes(
@@ -303,39 +317,39 @@ def _notes(
     columns: Collection[str],
     changes: str,
 ) -> Iterator[str]:
-    name = one_line(workload.name)
-    yield f"PPL is the perplexity on {name}."
+    yield _("PPL is the perplexity on {text}.", text=one_line(workload.name))
     if baseline is None:
-        yield "No variant is in 16 or 32 bits, so there is no base for speed and bandwidth."
+        yield _("No variant is in 16 or 32 bits, so there is no base for speed and bandwidth.")
     elif is_whole(baseline):
-        yield f"The base is {one_line(against)}."
+        yield _("The base is {base}.", base=one_line(against))
     else:
-        yield (
+        yield _(
             "No variant is in 16 or 32 bits: the base is the one with the most bits per weight, "
-            f"{one_line(against)}."
+            "{base}.",
+            base=one_line(against),
         )
     if changes:
         yield changes
     if "relative_speed" in columns:
-        yield (
-            f"Speed is the decode rate on {one_line(speed)}, the median of the ratios within "
-            "blocks."
+        yield _(
+            "Speed is the decode rate on {workload}, the median of the ratios within blocks.",
+            workload=one_line(speed),
         )
     if MEMORY in columns:
-        yield f"Peak memory is that of generating on {one_line(speed)}."
+        yield _("Peak memory is that of generating on {workload}.", workload=one_line(speed))
     elsewhere = [
         name
         for key, name in (
-            ("kl_divergence", "KL"),
-            ("top1_agreement", "top-1 agreement"),
-            (MEMORY, "peak memory"),
+            ("kl_divergence", _("KL")),
+            ("top1_agreement", _("top-1 agreement")),
+            (MEMORY, _("peak memory")),
         )
         if key in columns
     ]
     if elsewhere:
-        yield f"Intervals of {plain(listed(elsewhere))}: see the tables above."
+        yield _("Intervals of {figures}: see the tables above.", figures=plain(listed(elsewhere)))
     if "relative_read" in columns:
-        yield (
+        yield _(
             "Bandwidth need is the bytes of weights that decoding one token reads, of the base's: "
             "counted from the artifact, not measured, and without the KV cache."
         )

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from edgebench.reports.engines import engine_text
 from edgebench.reports.format import NOT_MEASURED, percent, quantity
+from edgebench.reports.languages import N_, _
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import commas, paragraph, semicolons
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -22,11 +25,14 @@ if TYPE_CHECKING:
     )
 
 VERDICTS = {
-    "agrees": "agrees",
-    "differs": "DIFFERS",
-    "not_judged": "not judged",
-    "failed": "not verified",
+    "agrees": N_("agrees"),
+    "differs": N_("DIFFERS"),
+    "not_judged": N_("not judged"),
+    "failed": N_("not verified"),
 }
+"""What was found of a variant, in words; to be looked up."""
+
+_TOKENIZERS = {"equal": N_("equal"), "differs": N_("differs")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,7 @@ class SameRow:
         short: what stands in the comparison's column.
         why: what the verdict rests on, a sentence each.
         bad: whether it differs, or could not be verified.
+        differs: whether it differs.
         prompts: one for each workload that was compared.
     """
 
@@ -78,6 +85,7 @@ class SameRow:
     why: tuple[str, ...]
     bad: bool
     prompts: tuple[SamePrompt, ...]
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,10 @@ class SameView:
                     found.setdefault(note, {}).setdefault(row.variant, []).append(prompt.workload)
         return tuple(
             (
-                "; ".join(f"{variant} on {', '.join(names)}" for variant, names in places.items()),
+                semicolons(
+                    _("{variant} on {workloads}", variant=variant, workloads=commas(names))
+                    for variant, names in places.items()
+                ),
                 note,
             )
             for note, places in found.items()
@@ -168,43 +179,48 @@ def _row(variant: VariantRecord, place: int) -> SameRow:
         why=tuple(one_line(text) for text in _why(same)),
         bad=same.verdict in ("differs", "failed"),
         prompts=tuple(_prompt(prompt) for prompt in same.prompts),
+        differs=same.verdict == "differs",
     )
 
 
 def _short(same: Sameness) -> str:
     if same.verdict != "not_judged":
-        return VERDICTS[same.verdict]
+        return _(VERDICTS[same.verdict])
     parts = []
     divergence = same.metrics.get("kl_divergence")
     agreement = same.metrics.get("top1_agreement")
     if divergence is not None and divergence.value is not None:
-        parts.append(f"KL {small(divergence.value)}")
+        parts.append(_("KL {value}", value=small(divergence.value)))
     if agreement is not None and agreement.value is not None:
-        parts.append(f"top-1 {percent(agreement.value)}")
+        parts.append(_("top-1 {value}", value=percent(agreement.value)))
     difference = same.metrics.get("log_likelihood_difference")
     if not parts and difference is not None and difference.value is not None:
-        parts.append(f"mean Δ log-likelihood {small(difference.value)}")
-    return ", ".join(parts) or NOT_MEASURED
+        parts.append(_("mean Δ log-likelihood {value}", value=small(difference.value)))
+    return commas(parts) or NOT_MEASURED
 
 
 def _verdict(same: Sameness) -> str:
-    because = f": {one_line(same.not_judged_because)}" if same.not_judged_because else ""
-    return f"{VERDICTS[same.verdict]}{because}"
+    verdict = _(VERDICTS[same.verdict])
+    if not same.not_judged_because:
+        return verdict
+    because = one_line(recorded(same.not_judged_because))
+    return _("{what}: {reason}", what=verdict, reason=because)
 
 
 def _why(same: Sameness) -> Iterator[str]:
     for finding in same.findings:
-        yield f"{finding[:1].upper()}{finding[1:]}."
+        text = recorded(finding)
+        yield _("{what}.", what=f"{text[:1].upper()}{text[1:]}")
     if same.failure is not None:
-        yield same.failure.message
+        yield recorded(same.failure.message)
 
 
 def _prompt(prompt: PromptSameness) -> SamePrompt:
     values = prompt.metrics
     return SamePrompt(
         workload=prompt.workload,
-        tokenizer=NOT_MEASURED if prompt.tokenizer == "not_compared" else prompt.tokenizer,
-        greedy=f"{prompt.common_tokens} of {prompt.generated_tokens}",
+        tokenizer=_(_TOKENIZERS.get(prompt.tokenizer, NOT_MEASURED)),
+        greedy=_("{common} of {made}", common=prompt.common_tokens, made=prompt.generated_tokens),
         top1=_share(values.get("top1_agreement")),
         kl=_small(values.get("kl_divergence")),
         kl_p99=_small(values.get("kl_divergence_p99")),
@@ -217,29 +233,35 @@ def _prompt_notes(prompt: PromptSameness) -> Iterator[str]:
     if prompt.parting is not None:
         yield parting_text(prompt.parting)
     if prompt.untold_tokens:
-        made = prompt.generated_tokens + prompt.untold_tokens
-        yield (
-            f"Of its {made} tokens the first {prompt.generated_tokens} are compared: the framework "
-            "gives text, which does not tell the next one's id."
+        yield _(
+            "Of its {made} tokens the first {compared} are compared: the framework gives text, "
+            "which does not tell the next one's id.",
+            made=prompt.generated_tokens + prompt.untold_tokens,
+            compared=prompt.generated_tokens,
         )
     if prompt.tokenizer_note:
-        yield f"Tokenizer: {prompt.tokenizer_note}."
+        yield _("Tokenizer: {note}.", note=recorded(prompt.tokenizer_note))
     for reason in dict.fromkeys(each.reason for each in prompt.metrics.values() if each.reason):
-        yield f"Not compared: {reason}."
+        yield _("Not compared: {reason}.", reason=recorded(reason))
 
 
 def parting_text(parting: Parting) -> str:
     """Where a greedy text parts from the reference's, and by how much it was missed."""
-    return (
-        f"Parts at token {parting.token + 1}: {parting.variant_text!r} for "
-        f"{parting.reference_text!r}, whose logit is higher by {small(parting.margin)}."
+    return _(
+        "Parts at token {number}: {text} for {reference}, whose logit is higher by {margin}.",
+        number=parting.token + 1,
+        text=repr(parting.variant_text),
+        reference=repr(parting.reference_text),
+        margin=small(parting.margin),
     )
 
 
 def _limit(limits: Mapping[str, float], name: str) -> str:
     """A limit, and what it is for bf16."""
-    known = [limits[key] for key in (name, f"bf16_{name}") if key in limits]
-    return " (bf16: ".join(f"{value:g}" for value in known) + ")" * (len(known) > 1)
+    known = [f"{limits[key]:g}" for key in (name, f"bf16_{name}") if key in limits]
+    if len(known) <= 1:
+        return "".join(known)
+    return _("{limit} (bf16: {bf16})", limit=known[0], bf16=known[1])
 
 
 def _share(measured: Measured | None) -> str:
@@ -262,40 +284,64 @@ def _judgement(found: Sequence[Sameness]) -> str:
     differ = sum(same.verdict == "differs" for same in found)
     failed = sum(same.verdict == "failed" for same in found)
     if not agree and not differ:
-        judged = (
+        judged = _(
             "No variant is in high precision, so none was judged; "
             "`verify: high_precision`, or `edgebench verify --high-precision`, adds one for each "
             "framework."
         )
     elif differ:
-        judged = f"{differ} of {agree + differ} in high precision DIFFER from the reference."
+        judged = _(
+            "{count} of {all} in high precision DIFFER from the reference.",
+            count=differ,
+            all=agree + differ,
+        )
     else:
-        judged = f"{agree} of {agree} in high precision agree with the reference."
-    return f"{judged} {failed} could not be verified." if failed else judged
+        judged = _("{count} of {count} in high precision agree with the reference.", count=agree)
+    if not failed:
+        return judged
+    return paragraph((judged, _("{count} could not be verified.", count=failed)))
 
 
 def _reference(reference: ReferenceRecord) -> str:
-    weights = ""
-    if reference.lossy_types:
-        weights = f" (what its {'/'.join(reference.lossy_types)} weights stand for)"
-    return (
-        f"The reference is {reference.name}{weights}, run in float32 by numpy: "
-        f"{quantity(reference.parameters, '1')} weights, {reference.prompt_positions} positions."
+    return _(
+        "The reference is {reference}, run in float32 by numpy: {count} weights, {positions} "
+        "positions.",
+        reference=reference_name(reference.name, reference.lossy_types),
+        count=quantity(reference.parameters, "1"),
+        positions=reference.prompt_positions,
+    )
+
+
+def reference_name(name: str, lossy_types: Sequence[str]) -> str:
+    """What a reference is: its weights' name, and which lossy types stand behind them.
+
+    Args:
+        name: as recorded.
+        lossy_types: the quantised types of the source that it was read from; may be empty.
+    """
+    if not lossy_types:
+        return name
+    return _(
+        "{reference} (what its {types} weights stand for)",
+        reference=name,
+        types="/".join(lossy_types),
     )
 
 
 def _notes(reference: ReferenceRecord) -> Iterator[str]:
     limits = reference.limits
     if limits:
-        yield (
+        yield _(
             "In high precision a variant agrees where its greedy text parts only at near-ties "
-            f"(logits at most {_limit(limits, 'near_tie')} apart), its mean KL divergence is at "
-            f"most {_limit(limits, 'kl_divergence')}, and no log-likelihood differs by more than "
-            f"{_limit(limits, 'difference')}."
+            "(logits at most {near_tie} apart), its mean KL divergence is at most {divergence}, "
+            "and no log-likelihood differs by more than {difference}.",
+            near_tie=_limit(limits, "near_tie"),
+            divergence=_limit(limits, "kl_divergence"),
+            difference=_limit(limits, "difference"),
         )
     if reference.covered is not None:
-        yield (
-            "KL divergence is over the reference's likeliest tokens, which hold "
-            f"{percent(reference.covered)} of the probability, and all others as one: the real "
-            "one is at least as large."
+        yield _(
+            "KL divergence is over the reference's likeliest tokens, which hold {share} of the "
+            "probability, and all others as one: the real one is at least as large.",
+            share=percent(reference.covered),
         )

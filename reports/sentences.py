@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgebench.reports.languages import _
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -21,6 +23,23 @@ class Name:
 Sentence = tuple[str | Name, ...]
 
 
+def fill(message: str, /, **parts: object) -> Sentence:
+    """A message of the current language as a sentence, its fields filled in.
+
+    Args:
+        message: the English text, a literal; see `edgebench.reports.languages`.
+        parts: by field: a `Name`, a sentence, or anything that can be written.
+    """
+    found: list[str | Name] = []
+    for text, field, _spec, _conversion in string.Formatter().parse(_(message)):
+        found.append(text)
+        part = parts[field] if field is not None else ""
+        found.extend(
+            part if isinstance(part, tuple) else (part if isinstance(part, Name) else str(part),)
+        )
+    return tuple(part for part in found if part != "")
+
+
 def plain(sentence: Sentence) -> str:
     """The sentence as plain text."""
     return "".join(part if isinstance(part, str) else one_line(part.text) for part in sentence)
@@ -31,16 +50,16 @@ def listed(names: Sequence[str]) -> Sentence:
     parts: list[str | Name] = []
     for place, name in enumerate(names):
         if place:
-            parts.append(" and " if place == len(names) - 1 else ", ")
+            parts.append(_(" and ") if place == len(names) - 1 else _(", "))
         parts.append(Name(name))
     return tuple(parts)
 
 
 def joined(sentences: Iterable[Sentence]) -> Sentence:
-    """Several sentences as one text, with a space between."""
+    """Several sentences as one text, with a space between where the language has one."""
     parts: list[str | Name] = []
     for sentence in sentences:
         if parts:
-            parts.append(" ")
+            parts.append(_(" "))
         parts.extend(sentence)
     return tuple(parts)

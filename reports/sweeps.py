@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 from edgebench.harness.metrics.definitions import metric
 from edgebench.reports.answer import best_variants
 from edgebench.reports.format import scale_for, shown
+from edgebench.reports.languages import N_, _
+from edgebench.reports.languages.words import commas
 from edgebench.reports.options import option_text
-from edgebench.reports.sentences import Name, Sentence
+from edgebench.reports.sentences import Name, Sentence, fill
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import Scalar, Summary, VariantRecord
     from edgebench.reports.data import ReportData
 
 DECIDING = "decode_rate"
-UNSET = "default"
+UNSET = N_("default")
 _LEAST = 2
 
 
@@ -61,9 +63,14 @@ class Sweep:
 
 def sweeps(data: ReportData) -> tuple[Sweep, ...]:
     """Every sweep of the run, on every workload."""
+    # Not across runs: what differs there may be the machine.
+    runs = (
+        [each for each in data.record.variants if each.id in part.variants] for part in data.parts
+    )
     return tuple(
         _sweep(data, option, group, workload)
-        for option, group in _groups(data.record.variants)
+        for variants in runs
+        for option, group in _groups(variants)
         for workload in data.workload_names
     )
 
@@ -109,7 +116,7 @@ def _sweep(data: ReportData, option: str, group: list[VariantRecord], workload: 
 
 def _value(variant: VariantRecord, option: str) -> str:
     if option not in variant.options:
-        return UNSET
+        return _(UNSET)
     return option_text(variant.options[option])
 
 
@@ -124,15 +131,15 @@ def _verdict(
     option: str, best: list[str], *, known: bool, compared: dict[str, Summary]
 ) -> Sentence:
     if len(compared) < _LEAST:
-        return ("Fewer than two values have a decode rate: nothing to compare.",)
+        return fill("Fewer than two values have a decode rate: nothing to compare.")
+    first = Name(f"{option} = {best[0]}")
     if len(best) > 1:
-        return (
-            "Best by decode rate: ",
-            Name(f"{option} = {best[0]}"),
-            (
-                f", but its 95 % interval overlaps with that of {', '.join(best[1:])}: "
-                "this run can't tell them apart."
-            ),
+        return fill(
+            "Best by decode rate: {value}, but its 95 % interval overlaps with that of {others}: "
+            "this run can't tell them apart.",
+            value=first,
+            others=commas(best[1:]),
         )
-    sure = "" if known else ", with too few repetitions to be sure"
-    return ("Best by decode rate: ", Name(f"{option} = {best[0]}"), f"{sure}.")
+    if known:
+        return fill("Best by decode rate: {value}.", value=first)
+    return fill("Best by decode rate: {value}, with too few repetitions to be sure.", value=first)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgebench.harness.metrics.definitions import Better, metric
+from edgebench.harness.metrics.definitions import metric
 from edgebench.reports.answer import best_variants
+from edgebench.reports.colours import framework_colours
 from edgebench.reports.engines import engine_text
-from edgebench.reports.format import NOT_MEASURED, Scale, duration, percent, scale_of, shown
+from edgebench.reports.format import NOT_MEASURED, duration, percent, scale_of, shown
+from edgebench.reports.languages import _
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import commas, unstopped
+from edgebench.reports.metric_names import metric_label, metric_short
+from edgebench.reports.table_model import Column, Dress, Row, Table, TableTexts, Value, Where
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -26,139 +31,7 @@ WHERE_MEASURED = ("load_s", "load_cold_s", "energy_per_token_j", "rate_per_watt"
 _LEAST_TO_COMPARE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One metric.
-
-    Attributes:
-        key, label, short: of the metric.
-        scale: the unit of the whole column.
-        better: which direction is better.
-        sources: who said the values; more than one where the column mixes them.
-    """
-
-    key: str
-    label: str
-    short: str
-    scale: Scale
-    better: Better | None
-    sources: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """One value of the table.
-
-    Attributes:
-        text: the median, or a dash.
-        interval: the 95 % interval, or empty.
-        sort: what to sort by, or None.
-        source: who said it, where the column mixes sources; else empty.
-        best: whether it is the best of its column or can't be told apart from it.
-        footnote: the number of the footnote that says why something is missing, or None.
-        reason: the text of that footnote.
-    """
-
-    text: str
-    interval: str = ""
-    sort: float | None = None
-    source: str = ""
-    best: bool = False
-    footnote: int | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One variant.
-
-    Attributes:
-        variant: its id.
-        engine: what it drove, with the version; empty where that is not known.
-        place: its place in the run, which gives it its colour.
-        repetitions: measured repetitions that succeeded.
-        remarks: what a reader must know about the row, in a few words each.
-        failed: whether it has no values because it failed.
-        values: in the order of the columns.
-    """
-
-    variant: str
-    engine: str
-    place: int
-    repetitions: int
-    remarks: tuple[str, ...]
-    failed: bool
-    values: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Dress:
-    """How a column looks that is not shown as its metric usually is.
-
-    Attributes:
-        label, short: its name, and that for a narrow head.
-        scale: its unit.
-        better: which direction is better.
-    """
-
-    label: str
-    short: str
-    scale: Scale
-    better: Better | None
-
-
-@dataclass(frozen=True, slots=True)
-class TableTexts:
-    """The words around a table.
-
-    Attributes:
-        how: what its values are.
-        marked: what it means that a value is marked.
-        counted: the head of the column with the repetitions; empty for none.
-        rows: what a row is.
-    """
-
-    how: str = "median, with its 95 % interval"
-    marked: str = "values are the best of their column, or this run can't tell them apart from it."
-    counted: str = "n"
-    rows: str = "variant"
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonTable:
-    """All variants on one workload.
-
-    Attributes:
-        workload: the workload's name.
-        columns, rows: in the order in which they are shown.
-        footnotes: the reasons for what is missing; the first is number 1.
-        remarks: what each remark in the rows means.
-        texts: the words around it.
-        everywhere: what all rows have in common, such as the engine, where the rows don't say it.
-        no_intervals: why whole columns have no interval, a sentence each.
-    """
-
-    workload: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    footnotes: tuple[str, ...]
-    remarks: tuple[tuple[str, str], ...]
-    texts: TableTexts
-    everywhere: tuple[str, ...] = ()
-    no_intervals: tuple[str, ...] = ()
-
-    @property
-    def sources(self) -> str:
-        """Who said the values, by column: a sentence; empty where nothing was measured."""
-        by_source: dict[str, list[str]] = {}
-        for column in self.columns:
-            for source in column.sources:
-                by_source.setdefault(source, []).append(column.short)
-        parts = [f"{source} ({', '.join(names)})" for source, names in sorted(by_source.items())]
-        return f"Sources: {'; '.join(parts)}." if parts else ""
-
-
-def comparison_rows(data: ReportData) -> tuple[ComparisonTable, ...]:
+def comparison_rows(data: ReportData) -> tuple[Table, ...]:
     """The comparison, one table for each workload."""
     return tuple(
         comparison_of(data, workload, ALWAYS, WHERE_MEASURED) for workload in data.workload_names
@@ -168,39 +41,42 @@ def comparison_rows(data: ReportData) -> tuple[ComparisonTable, ...]:
 def flag_text(flag: str) -> str:
     """A cell's flag in words."""
     return {
-        "noisy": "noisy",
-        "contended": "contended",
-        "unstable_warmup": "unstable warm-up",
-        "few_repetitions": "few repetitions",
-        "cut_by_budget": "cut by budget",
-        "quick": "quick look",
+        "noisy": _("noisy"),
+        "contended": _("contended"),
+        "unstable_warmup": _("unstable warm-up"),
+        "few_repetitions": _("few repetitions"),
+        "cut_by_budget": _("cut by budget"),
+        "quick": _("quick look"),
     }.get(flag, flag.replace("_", " "))
 
 
 def flag_meaning(flag: str, protocol: ProtocolRecord) -> str:
     """What a cell's flag says about its values."""
     return {
-        "noisy": (
+        "noisy": _(
             "time to first token, decode rate or a task's latency varied by more than "
-            f"{percent(protocol.max_cv)} (standard deviation / mean): something disturbed it"
+            "{share} (standard deviation / mean): something disturbed it",
+            share=percent(protocol.max_cv),
         ),
-        "contended": (
+        "contended": _(
             "other processes ran while all CPUs were taken: threads that work in step then wait "
             "for each other, and all of them slow down; edgebench doctor names the processes"
         ),
-        "unstable_warmup": (
-            "the last two warm-ups still differed by more than "
-            f"{percent(protocol.warmup_stable_within)}: the first repetitions may be slower"
+        "unstable_warmup": _(
+            "the last two warm-ups still differed by more than {share}: the first repetitions may "
+            "be slower",
+            share=percent(protocol.warmup_stable_within),
         ),
-        "few_repetitions": (
-            f"fewer than the {protocol.min_repetitions} repetitions that the scenario asks for"
+        "few_repetitions": _(
+            "fewer than the {least} repetitions that the scenario asks for",
+            least=protocol.min_repetitions,
         ),
-        "cut_by_budget": (
-            f"the time budget of {duration(protocol.time_budget_s)} ended before the interval "
-            "was as narrow as asked"
+        "cut_by_budget": _(
+            "the time budget of {budget} ended before the interval was as narrow as asked",
+            budget=duration(protocol.time_budget_s),
         ),
-        "quick": "a quick run: shorter and fewer repetitions, not a measurement",
-    }.get(flag, "a remark that this edgebench does not know")
+        "quick": _("a quick run: shorter and fewer repetitions, not a measurement"),
+    }.get(flag, _("a remark that this edgebench does not know"))
 
 
 class _Footnotes:
@@ -221,7 +97,8 @@ def comparison_of(
     *,
     engines: Mapping[str, str] | None = None,
     ranked: bool = True,
-) -> ComparisonTable:
+    kind: str = "comparison",
+) -> Table:
     """One table.
 
     Args:
@@ -231,6 +108,7 @@ def comparison_of(
         where_measured: keys of those that need a value.
         engines: what each variant drove, where that is not what made its tokens.
         ranked: whether the best of a column is marked.
+        kind: what the table's key begins with.
     """
     summaries = {
         key: {each: data.summary(workload, each, key) for each in data.variant_ids}
@@ -243,7 +121,7 @@ def comparison_of(
     ]
     best = {key: _best(key, summaries[key]) if ranked else frozenset() for key in keys}
     shown_keys = {key: summaries[key] for key in keys}
-    return table_of(data, workload, shown_keys, best=best, engines=engines)
+    return table_of(data, workload, shown_keys, best=best, engines=engines, kind=kind)
 
 
 def table_of(
@@ -258,7 +136,8 @@ def table_of(
     unremarked: tuple[Flag, ...] = (),
     order: Sequence[str] | None = None,
     reasons_once: bool = False,
-) -> ComparisonTable:
+    kind: str = "comparison",
+) -> Table:
     """A table of given values.
 
     Args:
@@ -273,6 +152,7 @@ def table_of(
         order: the variants from the first row on, where not as in the run.
         reasons_once: whether a column without any interval says why below the table, and not in
             a footnote of every value.
+        kind: what the table's key begins with.
     """
     columns = tuple(
         _column(key, values, (dresses or {}).get(key)) for key, values in summaries.items()
@@ -284,11 +164,13 @@ def table_of(
         each.id: engine_text(each) if engines is None else engines.get(each.id, "")
         for each in data.record.variants
     }
+    colours = framework_colours(data.record.variants)
     rows = tuple(
         _row(
             data.cell(workload, variant),
             engine_of[variant],
             places[variant],
+            colours[variant],
             columns,
             summaries,
             best,
@@ -304,7 +186,8 @@ def table_of(
         for flag in data.cell(workload, variant).flags
         if flag not in unremarked
     )
-    return ComparisonTable(
+    return Table(
+        key=f"{kind}-{[each.name for each in data.record.workloads].index(workload)}",
         workload=workload,
         columns=columns,
         rows=rows,
@@ -328,7 +211,7 @@ def _no_intervals(
             for each in summaries[column.key].values()
             if each is not None and each.median is not None
         ]
-        reasons = {one_line(each.reason) for each in present if each.reason}
+        reasons = {one_line(recorded(each.reason)) for each in present if each.reason}
         if len(reasons) == 1 and not any(shown(each, column.scale).interval for each in present):
             found[column.key] = reasons.pop()
     return found
@@ -337,7 +220,9 @@ def _no_intervals(
 def _sentences(columns: Sequence[Column], reasons: Mapping[str, str]) -> Iterator[str]:
     for reason in dict.fromkeys(reasons.values()):
         names = [each.short for each in columns if reasons.get(each.key) == reason]
-        yield f"No intervals ({', '.join(names)}): {reason.rstrip('.')}."
+        yield _(
+            "No intervals ({columns}): {reason}.", columns=commas(names), reason=unstopped(reason)
+        )
 
 
 def _column(key: str, summaries: Mapping[str, Summary | None], dress: Dress | None) -> Column:
@@ -346,7 +231,7 @@ def _column(key: str, summaries: Mapping[str, Summary | None], dress: Dress | No
     if dress is None:
         unit = present[0].unit if present else known.unit
         scale = scale_of(key, unit, [each.median for each in present])
-        dress = Dress(known.label, known.short, scale, known.better)
+        dress = Dress(metric_label(key), metric_short(key), scale, known.better)
     return Column(
         key=key,
         label=dress.label,
@@ -378,6 +263,7 @@ def _row(
     cell: Cell,
     engine: str,
     place: int,
+    colour: str,
     columns: tuple[Column, ...],
     summaries: Mapping[str, Mapping[str, Summary | None]],
     best: Mapping[str, frozenset[str]],
@@ -385,12 +271,11 @@ def _row(
     unremarked: tuple[Flag, ...],
     no_intervals: Mapping[str, str],
 ) -> Row:
-    absent = _absent(cell)
     values = tuple(
         _value(
             summaries[column.key][cell.variant],
+            cell,
             column,
-            absent,
             footnotes,
             best=cell.variant in best.get(column.key, ()),
             noted=column.key not in no_intervals,
@@ -408,46 +293,61 @@ def _row(
         ),
         failed=cell.status == "failed",
         values=values,
+        colour=colour,
     )
 
 
 def _value(
     summary: Summary | None,
+    cell: Cell,
     column: Column,
-    absent: str,
     footnotes: _Footnotes,
     *,
     best: bool,
     noted: bool,
 ) -> Value:
     if summary is None or summary.median is None:
-        reason = one_line((summary.reason if summary else None) or absent)
-        return Value(NOT_MEASURED, footnote=footnotes.number(reason), reason=reason)
+        reason = one_line(recorded((summary and summary.reason) or "") or _absent(cell))
+        return Value(
+            NOT_MEASURED,
+            unit=summary.unit if summary else metric(column.key).unit,
+            footnote=footnotes.number(reason),
+            reason=reason,
+            where=Where(cell.workload, cell.variant, column.key),
+        )
     text = shown(summary, column.scale)
-    no_interval = one_line(summary.reason) if summary.reason and noted and not text.interval else ""
+    said = summary.reason if noted and not text.interval else None
+    no_interval = one_line(recorded(said or ""))
     return Value(
         text=text.value,
         interval=text.interval,
         sort=summary.median,
-        source=summary.source if len(column.sources) > 1 else "",
+        low=summary.ci_low,
+        high=summary.ci_high,
+        unit=summary.unit,
+        n=summary.n,
+        source=summary.source,
+        chip=_(summary.source) if len(column.sources) > 1 else "",
+        flags=tuple(flag_text(flag) for flag in cell.flags),
         best=best,
         footnote=footnotes.number(no_interval) if no_interval else None,
         reason=no_interval,
+        where=Where(cell.workload, cell.variant, column.key),
     )
 
 
 def _absent(cell: Cell) -> str:
     """Why a cell says nothing at all about a metric."""
     if cell.failure is not None and not cell.n:
-        return f"failed: {cell.failure.message}"
+        return _("failed: {message}", message=recorded(cell.failure.message))
     if cell.status == "not_run":
-        return "not run"
-    return "not collected in this run"
+        return _("not run")
+    return _("not collected in this run")
 
 
 def _status(cell: Cell) -> tuple[str, ...]:
     if cell.status == "failed":
-        return ("failed",)
+        return (_("failed"),)
     if cell.status == "not_run":
-        return ("not run",)
-    return (f"{cell.n_failed} failed",) if cell.n_failed else ()
+        return (_("not run"),)
+    return (_("{count} failed", count=cell.n_failed),) if cell.n_failed else ()

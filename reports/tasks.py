@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgebench.reports.languages import N_
 from edgebench.reports.options import option_text
-from edgebench.reports.table import ComparisonTable, comparison_of
+from edgebench.reports.table import comparison_of
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import TaskEngine, WorkloadRecord
     from edgebench.reports.data import ReportData
+    from edgebench.reports.table_model import Table
 
 TASK_KEYS = ("task_latency_s", "task_output_characters", "task_load_s", "peak_rss_bytes")
 
-INTRO = (
+INTRO = N_(
     "Each framework runs the whole task by itself: the text in, its result out. The time from one "
     "to the other depends on how much it writes and on what it adds to the text, so nothing here "
     "is ranked, and nothing here compares with a token rate."
@@ -33,7 +35,7 @@ class TaskTable:
     """
 
     task: str
-    table: ComparisonTable
+    table: Table
     used: tuple[tuple[str, str], ...]
     results: tuple[tuple[str, str], ...]
 
@@ -55,7 +57,7 @@ def _task_table(data: ReportData, workload: WorkloadRecord) -> TaskTable:
         variant.id: variant.tasks[task] for variant in data.record.variants if task in variant.tasks
     }
     texts = {each: task_engine_text(engine) for each, engine in engines.items()}
-    table = comparison_of(data, workload.name, TASK_KEYS, engines=texts, ranked=False)
+    table = comparison_of(data, workload.name, TASK_KEYS, engines=texts, ranked=False, kind="tasks")
     used = (
         (variant, ", ".join(f"{k} = {option_text(v)}" for k, v in engine.effective_options.items()))
         for variant, engine in engines.items()

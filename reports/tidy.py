@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from edgebench.harness.results.model import Summary
-    from edgebench.reports.table import ComparisonTable
+    from edgebench.reports.table_model import Table
 
 
 def measured_only(
@@ -34,7 +34,7 @@ def measured_only(
     return found or dict(list(summaries.items())[:1])
 
 
-def settled(table: ComparisonTable) -> ComparisonTable:
+def settled(table: Table) -> Table:
     """The table without what all its rows say alike, which is said once below it."""
     if len(table.rows) == 1:
         return table

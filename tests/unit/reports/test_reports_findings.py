@@ -153,10 +153,10 @@ def test_columns_that_mix_sources_name_them(by_hand):
     ]
     mixed = build_report_data(type(data.run)(data.run.path, data.record, tuple(trials)))
     values = column(comparison_rows(mixed)[0], "decode_rate")
-    assert values["A"].source == "observed"
-    assert values["B"].source == "engine"
+    assert values["A"].chip == "observed"
+    assert values["B"].chip == "engine"
     plain_values = column(comparison_rows(data)[0], "decode_rate")
-    assert {value.source for value in plain_values.values()} == {""}
+    assert {value.chip for value in plain_values.values()} == {""}
 
 
 def test_flags_are_words_with_a_meaning(by_hand):
