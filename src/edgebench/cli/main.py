@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "validate": "Check a scenario and show what it would run.",
     "verify": "Compare every variant with the reference: is it the same model?",
     "report": "Write the reports of finished runs again.",
+    "select": "Choose a framework: by decision trees, and by what runs measured.",
     "runners": "List the frameworks: installed or not, version, abilities.",
     "doctor": "Look for what will spoil a measurement on this machine.",
     "models": "List or remove stored models.",
