@@ -10,30 +10,27 @@ from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.reports.differences import windows_by_variant
 from edgebench.reports.dominance import ALIKE_COST, Place, dominating
 from edgebench.reports.format import PERPLEXITY, Scale, percent, scale_for, shown
+from edgebench.reports.languages import N_, _, plural
+from edgebench.reports.languages.words import commas, lowered, paragraph
+from edgebench.reports.metric_names import metric_label
 from edgebench.reports.quality import quality_summaries
 from edgebench.reports.quantization import main_quality, speed_workload
-from edgebench.reports.sentences import Name, Sentence, listed
+from edgebench.reports.sentences import Name, Sentence, fill, listed
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from edgebench.harness.results.model import Summary, WorkloadRecord
+    from edgebench.harness.results.model import Summary, VariantRecord, WorkloadRecord
     from edgebench.harness.results.quality import WindowRecord
     from edgebench.reports.data import ReportData
 
 COSTS = ("decode_rate", "peak_rss_bytes")
 WHERE_MEASURED = ("energy_per_token_j",)
-REFERENCE, LOWEST = "the reference", "the lowest"
+REFERENCE, LOWEST = N_("the reference"), N_("the lowest")
 _LEAST = 2
 
-INTRO = "Perplexity against speed, memory and energy."
-
-RULE = (
-    "A variant is dominated where another one is better beyond doubt in one of the two and not "
-    "worse beyond doubt in the other. What can't be told apart counts as equal: perplexities by "
-    f"their pairs of windows, costs by their intervals (or, without, up to {percent(ALIKE_COST)})."
-)
+INTRO = N_("Perplexity against speed, memory and energy.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +115,9 @@ class Fronts:
         quality: the workload that the perplexities are of.
         fronts: at least one.
         whole: the perplexity to which others are compared, the reference's or the lowest.
-        against: which of the two it is, in words.
+        against: which of the two it is, `REFERENCE` or `LOWEST`.
         windows: how many windows the perplexities are of.
+        variants: all of the run, drawn or not.
     """
 
     quality: str
@@ -127,15 +125,26 @@ class Fronts:
     whole: float
     against: str
     windows: int
+    variants: tuple[VariantRecord, ...]
 
     @property
     def rule(self) -> str:
         """Who is dominated, a sentence or two; or why that is not known."""
         if self.fronts[0].judged:
-            return RULE
-        return (
-            "Which variants are dominated is not known: to tell perplexities apart needs "
-            f"{MIN_WINDOWS} windows, there {'is' if self.windows == 1 else 'are'} {self.windows}."
+            return _(
+                "A variant is dominated where another one is better beyond doubt in one of the two "
+                "and not worse beyond doubt in the other. What can't be told apart counts as "
+                "equal: perplexities by their pairs of windows, costs by their intervals (or, "
+                "without, up to {share}).",
+                share=percent(ALIKE_COST),
+            )
+        return plural(
+            "Which variants are dominated is not known: to tell perplexities apart needs {least} "
+            "windows, there is {count}.",
+            "Which variants are dominated is not known: to tell perplexities apart needs {least} "
+            "windows, there are {count}.",
+            self.windows,
+            least=MIN_WINDOWS,
         )
 
     @property
@@ -146,22 +155,24 @@ class Fronts:
         if any(front.judged for front in self.fronts):
             grey = any(point.dominated_by for point in points)
             drawn.append(
-                "Grey points are dominated; the line joins the best of the others."
+                _("Hollow points are dominated; the line joins the best of the others.")
                 if grey
-                else "The line joins the best points."
+                else _("The line joins the best points.")
             )
         upright = any(point.has_bar for point in points)
         level = any(has_interval(point.cost) for point in points)
-        paired = "of the difference to the reference, over pairs of windows"
-        of = [
-            f"the upright ones {paired if self.against == REFERENCE else 'of the perplexity'}"
-            if upright
-            else "",
-            "the level ones of the median" if level else "",
-        ]
-        if upright or level:
-            drawn.append(f"Bars are 95 % intervals: {', '.join(each for each in of if each)}.")
-        return " ".join(drawn)
+        of = []
+        if upright:
+            of.append(
+                _("the upright ones of the difference to the reference, over pairs of windows")
+                if self.against == REFERENCE
+                else _("the upright ones of the perplexity")
+            )
+        if level:
+            of.append(_("the level ones of the median"))
+        if of:
+            drawn.append(_("Bars are 95 % intervals: {which}.", which=commas(of)))
+        return paragraph(drawn)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -171,8 +182,11 @@ class Fronts:
             absent.update(dict.fromkeys(front.absent))
         return (
             self.rule,
-            f"Perplexity is that on {one_line(self.quality)}.",
-            *(f"{one_line(variant)} has {what}." for variant, what in absent),
+            _("Perplexity is that on {text}.", text=one_line(self.quality)),
+            *(
+                _("{variant} has {nothing}.", variant=one_line(variant), nothing=what)
+                for variant, what in absent
+            ),
         )
 
     @property
@@ -209,6 +223,7 @@ def fronts(data: ReportData) -> Fronts | None:
         whole=whole or min(point.perplexity for front in drawn for point in front.points),
         against=REFERENCE if whole else LOWEST,
         windows=count,
+        variants=tuple(data.record.variants),
     )
 
 
@@ -217,10 +232,11 @@ def kept_sentences(front: Front) -> tuple[Sentence, ...]:
     known = front.best if front.judged else front.points
     ranked = sorted(known, key=lambda point: point.perplexity)
     return tuple(
-        (
-            Name(point.variant),
-            f" at {shown(point.cost, front.scale).value}{front.scale.suffix}, ",
-            f"perplexity {point.written}",
+        fill(
+            "{variant} at {cost}, perplexity {perplexity}",
+            variant=Name(point.variant),
+            cost=f"{shown(point.cost, front.scale).value}{front.scale.suffix}",
+            perplexity=point.written,
         )
         for point in ranked
     )
@@ -232,11 +248,13 @@ def dominated_sentence(front: Front) -> Sentence:
     for point in front.points:
         if point.dominated_by:
             by.setdefault(point.dominated_by, []).append(point.variant)
-    clauses = [(*listed(variants), " by ", Name(best)) for best, variants in by.items()]
-    parts: list[str | Name] = []
-    for clause in clauses:
-        parts += ["; " if parts else "Dominated: ", *clause]
-    return (*parts, ".") if parts else ()
+    if not by:
+        return ()
+    clauses: list[str | Name] = []
+    for best, variants in by.items():
+        clauses += [_("; ")] if clauses else []
+        clauses += fill("{variants} by {best}", variants=listed(variants), best=Name(best))
+    return fill("Dominated: {clauses}.", clauses=tuple(clauses))
 
 
 def has_interval(summary: Summary) -> bool:
@@ -298,15 +316,15 @@ def _front(
     absent = tuple(
         (
             each,
-            "no perplexity"
+            _("no perplexity")
             if each not in bars or each not in windows
-            else f"no {known.label.lower()}",
+            else _("no {metric}", metric=lowered(metric_label(key))),
         )
         for each in data.variant_ids
         if each not in both
     )
     scale = scale_for(known.unit, [costs[each].median for each in both])
-    return Front(key, known.label, higher, scale, workload, points, absent, judged)
+    return Front(key, metric_label(key), higher, scale, workload, points, absent, judged)
 
 
 def _cost(point: Point) -> float:

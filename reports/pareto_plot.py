@@ -22,8 +22,18 @@ from matplotlib.ticker import (
 
 from edgebench.reports import svg
 from edgebench.reports.format import shown
+from edgebench.reports.languages import _
+from edgebench.reports.languages.words import lowered, semicolons
 from edgebench.reports.pareto import has_interval
-from edgebench.reports.plots import Plot, axis_names, chart
+from edgebench.reports.picture import (
+    Plot,
+    axis_names,
+    chart,
+    frameworks_legend,
+    looks,
+    with_unit,
+)
+from edgebench.reports.point_labels import MARKER, MOST_NUMBERS, write_numbers
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -32,20 +42,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from edgebench.reports.pareto import Front, Fronts, Point
+    from edgebench.reports.picture import Look
 
 HEIGHT = 300
-MARKER = 3.5
-"""A point's radius, in pixels."""
-
-DIGIT, LINE = 6.4, 9.0
-"""Width and height of a digit, in pixels."""
-
-GAP = 1.5
-"""Between labels, in pixels."""
-
-NEAR = 10.0
-"""From here on a line leads from a point to its number, in pixels."""
-
 _LOG_FROM = 5.0
 """Values that differ more than so many times are drawn on a logarithmic axis."""
 
@@ -62,11 +61,6 @@ _MOST_TICKS = 8
 """Above 0."""
 
 _ROOM = 0.06
-_DISTANCES = (9.0, 13.0, 18.0, 24.0, 31.0, 40.0, 52.0)
-_ANGLES = (45, 315, 135, 225, 0, 90, 180, 270, 22, 338, 158, 202, 68, 292, 112, 248)
-
-Box = tuple[float, float, float, float]
-"""Left, bottom, right and top, in pixels."""
 
 
 def front_plot(found: Fronts, front: Front, *, name: str) -> Plot:
@@ -79,6 +73,7 @@ def front_plot(found: Fronts, front: Front, *, name: str) -> Plot:
     """
     costs = [_cost(front, point) for point in front.points]
     rated = [_rated(found, point) for point in front.points]
+    seen = looks(found.variants)
     with mpl.rc_context(svg.DRAWING):
         figure, axes = chart(height=HEIGHT)
         axes.grid(visible=True, axis="x")
@@ -86,69 +81,32 @@ def front_plot(found: Fronts, front: Front, *, name: str) -> Plot:
         _change_axis(axes, [value for each in rated for value in each])
         corners = _corners(axes, found, front)
         if corners:
-            axes.plot(*zip(*corners, strict=True), color=svg.ACCENT, linewidth=1.2, alpha=0.6)
+            axes.plot(*zip(*corners, strict=True), color=svg.MUTED, linewidth=1.2, alpha=0.6)
         for point, cost, change in zip(front.points, costs, rated, strict=True):
-            _point(axes, point, cost, change)
+            _point(axes, point, seen[point.variant], cost, change)
         places = [(cost[0], change[0]) for cost, change in zip(costs, rated, strict=True)]
         _numbers(axes, front, places, corners)
-        better = "→" if front.higher else "←"
-        unit = f", {front.scale.unit}" if front.scale.unit else ""
+        cost_name = with_unit(lowered(front.label), front.scale.unit)
         axis_names(
             axes,
-            x=f"{front.label.lower()}{unit} ({better} better)",
-            y=f"perplexity against {found.against}, % (↓ better)",
+            x=_("{cost} (→ better)", cost=cost_name)
+            if front.higher
+            else _("{cost} (← better)", cost=cost_name),
+            y=_("perplexity against {reference}, % (↓ better)", reference=_(found.against)),
         )
     return Plot(
         title=front.label,
         svg=svg.to_svg(
             figure,
             name=name,
-            title=f"Perplexity against {front.label.lower()}",
+            title=_("Perplexity against {cost}", cost=lowered(front.label)),
             description=_said(front),
         ),
-        remark="more to the right and further down is better"
+        legend=frameworks_legend(found.variants, {point.variant for point in front.points}),
+        remark=_("more to the right and further down is better")
         if front.higher
-        else "more to the left and further down is better",
+        else _("more to the left and further down is better"),
     )
-
-
-def place_labels(
-    points: Sequence[tuple[float, float]],
-    sizes: Sequence[tuple[float, float]],
-    frame: Box,
-    line: Sequence[tuple[float, float]] = (),
-) -> list[tuple[float, float]]:
-    """Where to write beside points so that no text covers another one, a point or a line.
-
-    Args:
-        points: in pixels.
-        sizes: width and height of each text, in pixels.
-        frame: where there is room.
-        line: the corners of a line that is level or upright everywhere, in pixels.
-
-    Returns:
-        The middle of each text, nearest to its point where there is a free place; where there is
-        none, the place that covers least.
-    """
-    markers = [(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in points]
-    lines = [
-        (min(x, u) - 1, min(y, v) - 1, max(x, u) + 1, max(y, v) + 1)
-        for (x, y), (u, v) in pairwise(line)
-    ]
-    placed: list[Box] = []
-    for (x, y), (width, height) in zip(points, sizes, strict=True):
-        candidates = [
-            _box(x + distance * math.cos(angle), y + distance * math.sin(angle), width, height)
-            for distance in _DISTANCES
-            for angle in map(math.radians, _ANGLES)
-        ]
-        taken = [*placed, *markers, *lines]
-        best = min(
-            candidates,
-            key=lambda box: sum(_shared(box, other) for other in taken) + _outside(box, frame),
-        )
-        placed.append(best)
-    return [((left + right) / 2, (bottom + top) / 2) for left, bottom, right, top in placed]
 
 
 def _cost(front: Front, point: Point) -> tuple[float, ...]:
@@ -233,22 +191,25 @@ def _corners(axes: Axes, found: Fronts, front: Front) -> list[tuple[float, float
     return [ends[0], *(each for pair in zip(between, ends[1:], strict=True) for each in pair)]
 
 
-def _point(axes: Axes, point: Point, cost: tuple[float, ...], change: tuple[float, ...]) -> None:
-    colour = svg.BAR if point.dominated_by else svg.ACCENT
+def _point(
+    axes: Axes, point: Point, look: Look, cost: tuple[float, ...], change: tuple[float, ...]
+) -> None:
     bars: list[tuple[tuple[float, ...], tuple[float, ...]]] = []
     if len(cost) > 1:
         bars.append((cost[1:], (change[0],) * 2))
     if len(change) > 1:
         bars.append(((cost[0],) * 2, change[1:]))
     for x, y in bars:
-        axes.plot(x, y, color=colour, linewidth=0.8, alpha=0.7)
+        axes.plot(x, y, color=look.colour, linewidth=0.8, alpha=0.7)
     axes.plot(
         [cost[0]],
         [change[0]],
-        marker="o",
+        marker=look.marker,
         markersize=2 * MARKER,
-        markeredgewidth=0,
-        color=colour,
+        markeredgewidth=1.2,
+        markeredgecolor=look.colour,
+        # Dominated is hollow, not pale: the colour is the framework's.
+        markerfacecolor=svg.SURFACE if point.dominated_by else look.colour,
         zorder=3,
     )
 
@@ -259,55 +220,27 @@ def _numbers(
     values: Sequence[tuple[float, float]],
     corners: Sequence[tuple[float, float]],
 ) -> None:
-    pixels = [(float(x), float(y)) for x, y in axes.transData.transform(values)]
-    line = [(float(x), float(y)) for x, y in axes.transData.transform(corners)] if corners else []
-    sizes = [(DIGIT * len(str(point.number)) + GAP, LINE + GAP) for point in front.points]
-    frame = axes.get_window_extent()
-    middles = place_labels(pixels, sizes, (frame.x0, frame.y0, frame.x1, frame.y1), line)
-    back = axes.transData.inverted()
-    for point, value, pixel, middle in zip(front.points, values, pixels, middles, strict=True):
-        x, y = back.transform(middle)
-        if math.dist(pixel, middle) > NEAR:
-            axes.plot([value[0], x], [value[1], y], color=svg.MUTED, linewidth=0.5, zorder=2)
-        axes.text(
-            x,
-            y,
-            str(point.number),
-            ha="center",
-            va="center_baseline",
-            fontsize=9.5,
-            fontweight="normal" if point.dominated_by else "bold",
-            color=svg.MUTED if point.dominated_by else svg.INK,
-            bbox={"facecolor": svg.SURFACE, "edgecolor": "none", "alpha": 0.85, "pad": 0.3},
-            zorder=4,
-        )
-
-
-def _box(x: float, y: float, width: float, height: float) -> Box:
-    return x - width / 2, y - height / 2, x + width / 2, y + height / 2
-
-
-def _shared(one: Box, other: Box) -> float:
-    """The area that two boxes share."""
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    return width * height if width > 0 and height > 0 else 0.0
-
-
-def _outside(box: Box, frame: Box) -> float:
-    """How much of a box is beyond the frame."""
-    whole = (box[2] - box[0]) * (box[3] - box[1])
-    return whole - _shared(box, frame)
+    """All numbers where there is room; else those of the points that none dominates."""
+    shown_ones = list(zip(front.points, values, strict=True))
+    if len(shown_ones) > MOST_NUMBERS:
+        shown_ones = [each for each in shown_ones if each[0] in front.line][:MOST_NUMBERS]
+    numbers = [(point.number, value, not point.dominated_by) for point, value in shown_ones]
+    write_numbers(axes, numbers, values, corners)
 
 
 def _said(front: Front) -> str:
-    return "; ".join(_lines(front)) + "."
+    return _("{text}.", text=semicolons(_lines(front)))
 
 
 def _lines(front: Front) -> Iterator[str]:
     for point in front.points:
-        cost = f"{shown(point.cost, front.scale).value}{front.scale.suffix}"
-        grey = ", dominated" if point.dominated_by else ""
-        yield (
-            f"{point.number}, {one_line(point.variant)}: {cost}, perplexity {point.written}{grey}"
-        )
+        fields = {
+            "number": point.number,
+            "variant": one_line(point.variant),
+            "cost": f"{shown(point.cost, front.scale).value}{front.scale.suffix}",
+            "perplexity": point.written,
+        }
+        if point.dominated_by:
+            yield _("{number}, {variant}: {cost}, perplexity {perplexity}, dominated", **fields)
+        else:
+            yield _("{number}, {variant}: {cost}, perplexity {perplexity}", **fields)

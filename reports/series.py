@@ -36,6 +36,8 @@ class TokenGaps:
     Attributes:
         token: the token's number, from 2 on (the first comes out of the prefill).
         median_s, low_s, high_s: median, 10th and 90th percentile over the repetitions.
+        at_s: when the token came after the prompt was handed over, the median.
+        first_s: when the first token came, the median.
         repetitions: how many generations.
     """
 
@@ -43,6 +45,8 @@ class TokenGaps:
     median_s: NDArray[np.float64]
     low_s: NDArray[np.float64]
     high_s: NDArray[np.float64]
+    at_s: NDArray[np.float64]
+    first_s: float
     repetitions: int
 
 
@@ -65,7 +69,7 @@ class SeriesCollector:
     """Takes the raw samples out of trials as they are read."""
 
     def __init__(self) -> None:
-        self._gaps_ns: dict[Place, list[NDArray[np.int64]]] = defaultdict(list)
+        self._stamps_ns: dict[Place, list[NDArray[np.int64]]] = defaultdict(list)
         self._generation_memory: dict[Place, Timeline] = {}
         self._load_memory: dict[str, Timeline] = {}
 
@@ -79,7 +83,7 @@ class SeriesCollector:
             place = (trial.workload, trial.variant)
             if trial.tokens is not None and len(trial.tokens.token_ns) > _LEAST_GAPS:
                 stamps = np.asarray(trial.tokens.token_ns, dtype=np.int64)
-                self._gaps_ns[place].append(np.diff(stamps))
+                self._stamps_ns[place].append(stamps)
             if _drawable(trial.timeline):
                 self._generation_memory.setdefault(place, trial.timeline)
         elif trial.status == "ok" and trial.kind == "load" and _drawable(trial.timeline):
@@ -91,7 +95,7 @@ class SeriesCollector:
     def series(self) -> Series:
         """What was kept, ready to draw."""
         return Series(
-            gaps={place: _token_gaps(each) for place, each in self._gaps_ns.items()},
+            gaps={place: _token_gaps(each) for place, each in self._stamps_ns.items()},
             generation_memory=dict(self._generation_memory),
             load_memory=dict(self._load_memory),
         )
@@ -101,22 +105,24 @@ def _drawable(timeline: Timeline | None) -> TypeGuard[Timeline]:
     return timeline is not None and any(value is not None for value in timeline.rss_bytes)
 
 
-def _token_gaps(gaps_ns: list[NDArray[np.int64]]) -> TokenGaps:
-    longest = max(len(each) for each in gaps_ns)
+def _token_gaps(stamps_ns: list[NDArray[np.int64]]) -> TokenGaps:
+    longest = max(len(each) for each in stamps_ns)
     # One generation may have stopped early; what it lacks does not count at those tokens.
-    table = np.full((len(gaps_ns), longest), np.nan)
-    for row, each in zip(table, gaps_ns, strict=True):
+    stamps = np.full((len(stamps_ns), longest), np.nan)
+    for row, each in zip(stamps, stamps_ns, strict=True):
         row[: len(each)] = each / 1e9
-    complete = not np.isnan(table).any()
+    complete = not np.isnan(stamps).any()
     percentile = np.percentile if complete else np.nanpercentile
-    low, median, high = percentile(table, [_LOW, 50.0, _HIGH], axis=0)
-    token = np.arange(2.0, longest + 2.0)
+    low, median, high = percentile(np.diff(stamps, axis=1), [_LOW, 50.0, _HIGH], axis=0)
+    at = percentile(stamps, 50.0, axis=0)
     return TokenGaps(
-        token=_thinned(token),
+        token=_thinned(np.arange(2.0, longest + 1.0)),
         median_s=_thinned(median),
         low_s=_thinned(low),
         high_s=_thinned(high),
-        repetitions=len(gaps_ns),
+        at_s=_thinned(at[1:]),
+        first_s=float(at[0]),
+        repetitions=len(stamps_ns),
     )
 
 

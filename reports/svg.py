@@ -46,9 +46,6 @@ INK = "#010203"
 MUTED = "#020304"
 GRID = "#030405"
 SURFACE = "#040506"
-BAR = "#050607"
-ACCENT = "#060708"
-PARTS = ("#070809", "#08090a", "#090a0b")
 SERIES = tuple(f"#0a0b{number:02x}" for number in range(1, 9))
 """Colours to draw with; each stands for a variable of the page's style sheet."""
 
@@ -57,9 +54,6 @@ _VARIABLES = {
     MUTED: "var(--muted)",
     GRID: "var(--line)",
     SURFACE: "var(--surface)",
-    BAR: "var(--bar)",
-    ACCENT: "var(--accent)",
-    **{colour: f"var(--m{number})" for number, colour in enumerate(PARTS, start=1)},
     **{colour: f"var(--s{number})" for number, colour in enumerate(SERIES, start=1)},
 }
 
@@ -76,6 +70,8 @@ DRAWING: dict[str, object] = {
     "grid.color": GRID,
     "grid.linewidth": 0.8,
     "lines.solid_capstyle": "butt",
+    # Dashes are given in pixels, so that a legend can show the same.
+    "lines.scale_dashes": False,
 }
 """Settings under which figures are drawn and rendered: ``with matplotlib.rc_context(DRAWING)``."""
 
