@@ -8,32 +8,56 @@ from typing import TYPE_CHECKING
 from edgebench.reports import facts
 from edgebench.reports.answer import answers
 from edgebench.reports.data import build_report_data
+from edgebench.reports.documents import document_notes
+from edgebench.reports.features_table import features_tables
+from edgebench.reports.frameworks_table import frameworks_table
+from edgebench.reports.languages import _
+from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import commas, paragraph
+from edgebench.reports.markdown_choice import choice_blocks
+from edgebench.reports.markdown_text import (
+    bullets,
+    rows_and_columns,
+    sentence_text,
+    table_blocks,
+    title,
+)
 from edgebench.reports.method import definitions, method, where_the_time_went
+from edgebench.reports.opening import opening
 from edgebench.reports.options import options
 from edgebench.reports.pareto import INTRO as FRONTS_INTRO
 from edgebench.reports.pareto import dominated_sentence, fronts, kept_sentences
+from edgebench.reports.parts import part_banners, part_notes, runs_table, several
+from edgebench.reports.platforms_table import platforms_table
 from edgebench.reports.quality import INTRO as QUALITY_INTRO
 from edgebench.reports.quality import quality_views
 from edgebench.reports.quality_answer import quality_answer
 from edgebench.reports.quantization import quantization_table
+from edgebench.reports.run_labels import machine_name
+from edgebench.reports.selection.select import selection_of
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
-from edgebench.reports.tasks import INTRO, task_tables
+from edgebench.reports.tasks import INTRO as TASKS_INTRO
+from edgebench.reports.tasks import task_tables
 from edgebench.reports.text import markdown, markdown_block, markdown_code
+from edgebench.reports.word_tables import (
+    difference_table,
+    options_table,
+    sameness_tables,
+    sweep_table,
+    with_verdicts,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from edgebench.harness.results.run import Run
-    from edgebench.reports.data import ReportData
-    from edgebench.reports.differences import Differences
-    from edgebench.reports.sameness import SameView
-    from edgebench.reports.sentences import Sentence
-    from edgebench.reports.table import Column, ComparisonTable, Value
+    from edgebench.reports.data import Part, ReportData
+    from edgebench.reports.table_model import Table
 
 
 def render_markdown(run: Run) -> str:
-    """A run as Markdown (GitHub's dialect, for its tables)."""
+    """A run as Markdown (GitHub's dialect, for its tables and its Mermaid drawings)."""
     return render_text(build_report_data(run))
 
 
@@ -41,8 +65,13 @@ def render_text(data: ReportData) -> str:
     """The data of a report as Markdown."""
     blocks = [
         *_head(data),
+        *choice_blocks(selection_of(data), names=data.variant_ids),
         *_short(data),
+        *_frameworks(data),
         *_comparison(data),
+        *_platforms(data),
+        *_features(data),
+        *_documents(data),
         *_tasks(data),
         *_quality(data),
         *_quantization(data),
@@ -51,7 +80,7 @@ def render_text(data: ReportData) -> str:
         *_failures(data),
         *_sweeps(data),
         *_options(data),
-        *_machine(data),
+        *_machines(data),
         *_method(data),
         *_again(data),
     ]
@@ -64,217 +93,186 @@ def _head(data: ReportData) -> Iterator[str]:
     description = facts.scenario_text(data, "description")
     if description:
         yield markdown(description)
-    for banner in facts.banners(data):
+    for banner in (*part_banners(data), *facts.banners(data)):
         yield f"> **{markdown(banner.title)}** {markdown(banner.text)}"
-    model = facts.scenario_text(data, "model", "name")
-    parts = [model, record.machine.cpu_model, facts.moment(record.created_at)]
+    machines = dict.fromkeys(machine_name(each.record.machine) for each in data.parts)
+    parts = [
+        facts.scenario_text(data, "model", "name"),
+        commas(machines) if several(data) else record.machine.cpu_model,
+        facts.moment(record.created_at),
+    ]
     yield " · ".join(markdown(part) for part in parts if part)
+    yield paragraph(sentence_text(each) for each in opening(data))
 
 
 def _short(data: ReportData) -> Iterator[str]:
-    yield "## In short"
+    yield title(_("In short"))
     for answer in answers(data):
-        yield f"**{markdown(answer.workload)}**: {_sentence(answer.paragraph)}"
+        yield f"**{markdown(answer.workload)}**: {sentence_text(answer.paragraph)}"
     for workload in data.quality_names:
         sentence = quality_answer(data, workload)
         if sentence:
-            yield f"**{markdown(workload)}**: {_sentence(sentence)}"
-    notes = facts.source_notes(data)
+            yield f"**{markdown(workload)}**: {sentence_text(sentence)}"
+    notes = (*part_notes(data), *facts.source_notes(data))
     if notes:
-        yield _bullets(markdown(note) for note in notes)
+        yield bullets(markdown(note) for note in notes)
+
+
+def _titled(data: ReportData, text: str, table: Table | None) -> Iterator[str]:
+    """A section of one table."""
+    if table is None:
+        return
+    yield title(text)
+    yield from _shown(data, table)
+
+
+def _shown(data: ReportData, table: Table) -> Iterator[str]:
+    yield from table_blocks(table, names=data.variant_ids)
+
+
+def _frameworks(data: ReportData) -> Iterator[str]:
+    yield from _titled(data, _("Frameworks"), frameworks_table(data))
+
+
+def _platforms(data: ReportData) -> Iterator[str]:
+    yield from _titled(data, _("Platforms"), platforms_table(data))
+
+
+def _features(data: ReportData) -> Iterator[str]:
+    tables = features_tables(data)
+    if not tables:
+        return
+    yield title(_("Features"))
+    for table in tables:
+        yield f"### {markdown(table.workload)}"
+        yield from _shown(data, table)
+
+
+def _documents(data: ReportData) -> Iterator[str]:
+    found = document_notes(data)
+    if not found.tables and not found.notes:
+        return
+    yield title(_("The documents' figures"))
+    for table in found.tables:
+        yield f"### {markdown(table.workload)}"
+        yield from _shown(data, table)
+    if found.notes:
+        yield bullets(map(sentence_text, found.notes))
 
 
 def _comparison(data: ReportData) -> Iterator[str]:
     if not data.workload_names:
         return
-    yield "## Comparison"
-    yield (
+    yield title(_("Comparison"))
+    yield _(
         "Medians with their 95 % interval. **Bold** values are the best of their column, or this "
         "run can't tell them apart from it."
     )
     for table in comparison_rows(data):
         yield f"### {markdown(table.workload)}"
-        yield _comparison_table(table, data.sameness)
-        yield from _notes(table)
-
-
-def _notes(table: ComparisonTable) -> Iterator[str]:
-    if table.everywhere:
-        yield f"All rows: {markdown(', '.join(table.everywhere))}."
-    if table.sources:
-        yield table.sources
-    for sentence in table.no_intervals:
-        yield markdown(sentence)
-    if table.footnotes:
-        yield "\n".join(
-            f"{number}. {markdown(note)}" for number, note in enumerate(table.footnotes, 1)
-        )
-    if table.remarks:
-        yield _bullets(f"{name}: {markdown(meaning)}." for name, meaning in table.remarks)
+        yield from _shown(data, with_verdicts(table, data.sameness))
 
 
 def _tasks(data: ReportData) -> Iterator[str]:
     tables = task_tables(data)
     if not tables:
         return
-    yield "## Tasks"
-    yield INTRO
+    yield title(_("Tasks"))
+    yield _(TASKS_INTRO)
     for each in tables:
         yield f"### {markdown(each.table.workload)}: {markdown(each.task)}"
-        yield _comparison_table(each.table, None)
-        yield from _notes(each.table)
+        yield from _shown(data, each.table)
         if each.used:
-            yield _bullets(f"{markdown_code(who)}: {markdown(text)}" for who, text in each.used)
-
-
-def _comparison_table(table: ComparisonTable, same: SameView | None) -> str:
-    columns = [_heading(column) for column in table.columns]
-    counted = [table.texts.counted] if table.texts.counted else []
-    # What all rows of a table of quality have in common stands below it, and leaves no column.
-    told = bool(table.texts.counted)
-    engine = ["engine"] if told or any(row.engine for row in table.rows) else []
-    remarks = ["remarks"] if told or any(row.remarks for row in table.rows) else []
-    head = [table.texts.rows, *engine, *columns, *counted, *remarks]
-    rows = [
-        [
-            markdown_code(row.variant),
-            *(markdown(row.engine) for _ in engine),
-            *(_value(value) for value in row.values),
-            *(str(row.repetitions) for _ in counted),
-            *(", ".join(row.remarks) for _ in remarks),
-        ]
-        for row in table.rows
-    ]
-    if same is not None:
-        head.append("same model?")
-        for cells, row in zip(rows, table.rows, strict=True):
-            cells.append(markdown(same.short[row.variant]))
-    first = 1 + len(engine)
-    return _table(head, rows, numbers=range(first, first + len(columns) + len(counted)))
+            yield bullets(f"{markdown_code(who)}: {markdown(text)}" for who, text in each.used)
 
 
 def _quality(data: ReportData) -> Iterator[str]:
     views = quality_views(data)
     if not views:
         return
-    yield "## Quality"
-    yield QUALITY_INTRO
-    for view in views:
+    yield title(_("Quality"))
+    yield _(QUALITY_INTRO)
+    for number, view in enumerate(views):
         yield f"### {markdown(view.workload)}"
-        yield _comparison_table(view.table, None)
-        yield from _notes(view.table)
-        yield _bullets(markdown(sentence) for sentence in view.protocol)
+        yield from _shown(data, view.table)
+        yield bullets(markdown(sentence) for sentence in view.protocol)
         if view.differences is not None:
-            if view.differences.tested:
-                yield _differences(view.differences)
+            table = difference_table(view, number)
+            if table is not None:
+                yield from _shown(data, table)
             yield markdown(view.differences.how)
-
-
-def _differences(found: Differences) -> str:
-    rows = [
-        [
-            markdown_code(row.first),
-            markdown_code(row.second),
-            row.change,
-            markdown(row.interval),
-            markdown(row.p),
-            markdown(row.words),
-        ]
-        for row in found.rows
-    ]
-    head = ["variant", "next", "next is higher by", "95 % interval", "p", "verdict"]
-    return _table(head, rows, numbers=range(2, 5))
 
 
 def _quantization(data: ReportData) -> Iterator[str]:
     found = quantization_table(data)
     if found is None:
         return
-    yield "## Quantisation"
-    yield _comparison_table(found.table, None)
-    yield from _notes(found.table)
-    yield _bullets(markdown(note) for note in found.notes)
+    yield title(_("Quantisation"))
+    yield from _shown(data, found.table)
+    yield bullets(markdown(note) for note in found.notes)
 
 
 def _fronts(data: ReportData) -> Iterator[str]:
     found = fronts(data)
     if found is None:
         return
-    yield "## Quality against cost"
-    yield FRONTS_INTRO
-    yield _bullets(markdown(note) for note in found.notes)
+    yield title(_("Quality against cost"))
+    yield _(FRONTS_INTRO)
+    yield bullets(markdown(note) for note in found.notes)
     for front in found.fronts:
-        direction = "higher" if front.higher else "lower"
-        yield (
-            f"**{front.label}** on {markdown(front.workload)} ({direction} is better), not "
-            "dominated:"
+        direction = _("higher is better") if front.higher else _("lower is better")
+        what = _(
+            "{label} on {workload} ({direction}), not dominated:",
+            label=front.label,
+            workload=front.workload,
+            direction=direction,
         )
-        yield _bullets(_sentence(each) for each in kept_sentences(front))
+        yield f"**{markdown(what)}**"
+        yield bullets(sentence_text(each) for each in kept_sentences(front))
         dominated = dominated_sentence(front)
         if dominated:
-            yield _sentence(dominated)
-
-
-def _heading(column: Column) -> str:
-    return f"{column.short}, {column.scale.unit}" if column.scale.unit else column.short
-
-
-def _value(value: Value) -> str:
-    text = f"**{value.text}**" if value.best else value.text
-    parts = [text, markdown(value.interval) if value.interval else "", value.source]
-    note = f" ({value.footnote})" if value.footnote else ""
-    return " ".join(part for part in parts if part) + note
+            yield sentence_text(dominated)
 
 
 def _sameness(data: ReportData) -> Iterator[str]:
     view = data.sameness
     if view is None:
         return
-    yield "## Same model?"
+    yield title(_("Same model?"))
     yield f"**{markdown(view.judgement)}** {markdown(view.reference)}".rstrip()
-    head = ["variant", "engine", "same model?", "on", "tokenizer", "greedy tokens in common"]
-    head += ["top-1", "KL, nat", "KL p99, nat", "largest log-likelihood difference, nat"]
-    rows = [
-        [
-            markdown_code(row.variant),
-            markdown(row.engine),
-            f"**{markdown(row.verdict)}**" if row.bad else markdown(row.verdict),
-            markdown(prompt.workload),
-            prompt.tokenizer,
-            prompt.greedy,
-            prompt.top1,
-            prompt.kl,
-            prompt.kl_p99,
-            prompt.difference,
-        ]
-        for row in view.rows
-        for prompt in row.prompts
-    ]
-    if rows:
-        yield _table(head, rows, numbers=range(5, 10))
+    for table in sameness_tables(data):
+        yield f"### {markdown(table.workload)}"
+        yield from _shown(data, table)
     lines = [
         *(f"{markdown_code(row.variant)}: {markdown(why)}" for row in view.rows for why in row.why),
         *(f"{markdown(who)}: {markdown(remark)}" for who, remark in view.remarks),
         *(markdown(note) for note in view.notes),
     ]
     if lines:
-        yield _bullets(lines)
+        yield bullets(lines)
 
 
 def _failures(data: ReportData) -> Iterator[str]:
     if not data.failures:
         return
-    yield "## Failures"
+    yield title(_("Failures"))
     for failure in data.failures:
-        times = f", {failure.count} times" if failure.count > 1 else ""
-        where = ", ".join(markdown(each) for each in failure.where)
-        yield (
-            f"**{markdown(failure.variant)}** {failure.what} on {where}{times}. "
-            f"{markdown(failure.message)}"
+        where = commas(failure.where)
+        what = (
+            _("{what} on {where}.", what=failure.what, where=where)
+            if failure.count == 1
+            else _(
+                "{what} on {where}, {count} times.",
+                what=failure.what,
+                where=where,
+                count=failure.count,
+            )
         )
+        message = markdown(recorded(failure.message))
+        yield f"**{markdown(failure.variant)}** {markdown(what)} {message}"
         if failure.log_tail:
             if failure.log:
-                yield f"The end of {markdown_code(failure.log)}:"
+                yield markdown(_("The end of the log:")) + f" {markdown_code(failure.log)}"
             yield markdown_block(failure.log_tail)
 
 
@@ -282,114 +280,118 @@ def _sweeps(data: ReportData) -> Iterator[str]:
     found = sweeps(data)
     if not found:
         return
-    yield "## Sweeps"
-    for sweep in found:
-        yield f"{markdown(sweep.base)}, {markdown(sweep.workload)}: {_sentence(sweep.verdict)}"
-        rows = [[markdown(point.value), markdown(point.figure)] for point in sweep.points]
-        yield _table([markdown(sweep.option), f"decode, {sweep.unit}"], rows, numbers=(1,))
+    yield title(_("Sweeps"))
+    for number, sweep in enumerate(found):
+        where = f"{markdown(sweep.base)}, {markdown(sweep.workload)}"
+        yield f"{where}: {sentence_text(sweep.verdict)}"
+        yield from _shown(data, sweep_table(sweep, number))
 
 
 def _options(data: ReportData) -> Iterator[str]:
     compared = options(data)
-    yield "## Options in effect"
-    if compared.differing:
-        names = ", ".join(markdown_code(name) for name in compared.differing)
-        yield f"Differs between the variants: {names}."
-        rows = [
-            [markdown_code(variant), *(markdown(value) for value in values)]
-            for variant, values in compared.rows
-        ]
-        yield _table(["variant", *(markdown(name) for name in compared.differing)], rows)
+    yield title(_("Options in effect"))
+    table = options_table(data, compared)
+    if table is not None:
+        names = commas(markdown_code(name) for name in compared.differing)
+        differs = _("Differs between the variants:")
+        yield f"{differs} {names}"
+        yield from _shown(data, table)
     if compared.overruled:
-        yield _bullets(
-            f"{markdown_code(variant)} asked for {markdown(name)} = {markdown(asked)}; "
-            f"the framework used {markdown(used)}."
+        yield bullets(
+            f"{markdown_code(variant)}: "
+            + markdown(
+                _(
+                    "asked for {name} = {asked}; the framework used {used}.",
+                    name=name,
+                    asked=asked,
+                    used=used,
+                )
+            )
             for variant, name, asked, used in compared.overruled
         )
     if compared.shared:
-        yield "The same in every variant:"
-        yield _bullets(f"{markdown(name)}: {markdown(value)}" for name, value in compared.shared)
+        yield _("The same in every variant:")
+        yield bullets(f"{markdown(name)}: {markdown(value)}" for name, value in compared.shared)
 
 
-def _machine(data: ReportData) -> Iterator[str]:
-    machine = data.record.machine
-    yield "## Machine"
-    yield _bullets(f"{name}: {markdown(value)}" for name, value in facts.machine_facts(machine))
-    warnings = facts.machine_warnings(machine)
-    if warnings:
-        yield _bullets(f"**{markdown(warning)}**" for warning in warnings)
+def _machines(data: ReportData) -> Iterator[str]:
+    table = runs_table(data)
+    if table is not None:
+        yield title(_("Runs"))
+        yield from _shown(data, table)
+    seen: set[str] = set()
+    for part in data.parts:
+        machine = part.record.machine
+        if machine.fingerprint in seen:
+            continue
+        seen.add(machine.fingerprint)
+        which = f": {markdown(machine_name(machine))}" if several(data) else ""
+        yield title(_("Machine")) + which
+        yield bullets(
+            f"{markdown(name)}: {markdown(value)}" for name, value in facts.machine_facts(machine)
+        )
+        warnings = facts.machine_warnings(machine)
+        if warnings:
+            yield bullets(f"**{markdown(warning)}**" for warning in warnings)
 
 
 def _method(data: ReportData) -> Iterator[str]:
-    yield "## Method"
-    yield _bullets(f"**{name}.** {markdown(text)}" for name, text in method(data.record))
-    yield "### Definitions"
+    yield title(_("Method"))
+    yield bullets(
+        "**" + markdown(_("{subject}.", subject=name)) + f"** {markdown(text)}"
+        for name, text in method(data.record)
+    )
+    yield title(_("Definitions"), level=3)
     rows = [
         [
             markdown(each.label),
             markdown_code(each.key),
             markdown(each.unit),
-            ", ".join(each.sources) or "not measured",
+            commas(_(source) for source in each.sources) or _("not measured"),
             markdown(each.definition),
         ]
         for each in definitions(data)
     ]
-    yield _table(["metric", "key", "unit", "source", "definition"], rows)
+    head = [_("metric"), _("key"), _("unit"), _("source"), _("definition")]
+    yield rows_and_columns(head, rows)
     spent = where_the_time_went(data.record)
     if spent:
-        yield "### Where the time went"
-        yield _bullets(f"{name}: {text}" for name, text in spent)
+        yield title(_("Where the time went"), level=3)
+        yield bullets(f"{name}: {text}" for name, text in spent)
 
 
 def _again(data: ReportData) -> Iterator[str]:
-    record = data.record
-    yield "## Files, and how to run it again"
-    yield markdown_block(shlex.join(record.command) if record.command else facts.command(data))
-    source = facts.scenario_text(data, "model", "source")
-    pairs = [
-        ("Run", record.id),
-        ("edgebench", record.edgebench_version),
-        ("Seed", str(record.seed)),
-        ("Model source", source),
-        ("Scenario, sha256", record.scenario_sha256),
-    ]
-    yield _bullets(f"{name}: {markdown(value)}" for name, value in pairs if value)
+    yield title(_("Files, and how to run it again"))
+    for part in data.parts:
+        yield from _run(data, part)
     rows = [
         [
             markdown_code(file.artifact.name),
             file.size,
             file.bits_per_weight,
-            markdown(file.artifact.made_by),
-            markdown(file.artifact.note or ""),
+            markdown(recorded(file.artifact.made_by)),
+            markdown(recorded(file.artifact.note or "")),
             markdown_code(file.artifact.sha256),
         ]
         for file in facts.files(data)
     ]
     if rows:
-        yield _table(["file", "size", "bits/weight", "made by", "note", "sha256"], rows)
+        head = [_("file"), _("size"), _("bits/weight"), _("made by"), _("note"), "sha256"]
+        yield rows_and_columns(head, rows)
 
 
-def _sentence(sentence: Sentence) -> str:
-    return "".join(
-        markdown_spaced(part) if isinstance(part, str) else f"**{markdown(part.text)}**"
-        for part in sentence
-    )
-
-
-def markdown_spaced(text: str) -> str:
-    """`markdown`, with the spaces at both ends, which join a sentence's parts, kept."""
-    before = " " if text.startswith(" ") else ""
-    after = " " if text.endswith(" ") and text.strip() else ""
-    return f"{before}{markdown(text)}{after}"
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()
-) -> str:
-    right = set(numbers)
-    rule = ["---:" if place in right else "---" for place in range(len(head))]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
+def _run(data: ReportData, part: Part) -> Iterator[str]:
+    """How one run is made again."""
+    record = part.record
+    if part.label:
+        yield f"**{markdown(part.label)}**"
+    command = record.command or ["edgebench", "run", record.scenario_name]
+    yield markdown_block(shlex.join(command))
+    pairs = [
+        (_("Run"), record.id),
+        ("edgebench", record.edgebench_version),
+        (_("Seed"), str(record.seed)),
+        (_("Model source"), facts.scenario_text(data, "model", "source")),
+        (_("Scenario, sha256"), record.scenario_sha256),
+    ]
+    yield bullets(f"{name}: {markdown(value)}" for name, value in pairs if value)

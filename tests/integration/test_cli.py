@@ -160,13 +160,13 @@ def test_overrides_change_what_is_run(make_scenario: MakeScenario, tmp_path: Pat
 
 
 def test_reports_are_written_again(make_scenario: MakeScenario, tmp_path: Path) -> None:
-    """`edgebench report` rebuilds what was deleted, for several runs."""
+    """`edgebench report --each` rebuilds what was deleted, for several runs."""
     for _ in range(2):
         edgebench("run", make_scenario(), "--out", tmp_path / "out")
     folders = sorted((tmp_path / "out" / "fake").iterdir())
     for folder in folders:
         (folder / "report.html").unlink()
-    done = edgebench("report", *folders)
+    done = edgebench("report", "--each", *folders)
     assert done.returncode == 0
     assert all((folder / "report.html").exists() for folder in folders)
 

@@ -24,7 +24,7 @@ from edgebench.reports.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from edgebench.harness.results.model import Cell
@@ -32,12 +32,21 @@ if TYPE_CHECKING:
     from edgebench.reports.data import ReportData
 
 
+_FORMS = {"md": "markdown"}
+"""Of forms of a report, names for scripts that are not those of the files."""
+
 WHAT_RAN = ("runner", "quantization", "engine", "engine_version", "framework")
 """Of a variant: a script that reads cells must know whose figures they are."""
 
 
-def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
-    """Print the comparison and the paths; return the exit status that the cells call for."""
+def show_run(run: Run, reports: Mapping[str, Path], *, as_json: bool) -> int:
+    """Print the comparison and the paths; return the exit status that the cells call for.
+
+    Args:
+        run: as it was read.
+        reports: what was written, by form.
+        as_json: print one JSON object instead.
+    """
     cells = summarize(run.record, run.trials)
     data = build_report_data(run)
     same = data.sameness
@@ -47,7 +56,7 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
     if as_json:
         shown = {
             "run_dir": str(run.path),
-            "report": {"markdown": str(markdown), "html": str(html)},
+            "report": {_FORMS.get(form, form): str(path) for form, path in reports.items()},
             "exit_status": int(status),
             "variants": [
                 each.model_dump(mode="json", include={"id", *WHAT_RAN})
@@ -79,8 +88,9 @@ def show_run(run: Run, markdown: Path, html: Path, *, as_json: bool) -> int:
                 click.echo(f"  {line}", err=True)
     if status == ExitStatus.NOTHING_RAN:
         click.echo("edgebench: nothing could be run", err=True)
-    click.echo(f"report   {html}")
-    click.echo(f"         {markdown}")
+    # The page first: it is what people open.
+    for number, form in enumerate(sorted(reports, key=lambda each: each != "html")):
+        click.echo(f"{'' if number else 'report':<9}{reports[form]}")
     click.echo(f"results  {run.path}")
     return status
 

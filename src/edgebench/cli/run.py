@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from edgebench.cli.progress import make_observer
+from edgebench.cli.report_options import format_option, lang_option
 from edgebench.harness.errors import EdgebenchError, ExitStatus, ResultError, UsageError
 from edgebench.harness.execute import execute, new_run_folder
 from edgebench.harness.overrides import Overrides, apply_overrides
@@ -69,6 +70,8 @@ def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str
     metavar="RUN_DIR",
     help="Go on with an interrupted run.",
 )
+@format_option
+@lang_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(
     scenario: str | None,
@@ -79,6 +82,8 @@ def run(
     time_budget: float | None,
     quick: bool,  # noqa: FBT001 - click's own way
     resume: Path | None,
+    formats: tuple[str, ...],
+    lang: str,
     as_json: bool,  # noqa: FBT001
 ) -> int:
     """Run SCENARIO: prepare the models, measure, write the report."""
@@ -114,7 +119,7 @@ def run(
         with make_observer(quiet=as_json) as observer:
             execute(resolved, settings, observer, resumed=resumed)
     except KeyboardInterrupt:
-        _finish(folder, as_json=as_json)
+        _finish(folder, formats, lang, as_json=as_json)
         click.echo(
             "edgebench: interrupted; what was finished is kept. Go on with:\n"
             f"  edgebench run --resume {folder}",
@@ -124,7 +129,7 @@ def run(
     except EdgebenchError:
         click.echo(f"edgebench: stopped; what there is stands in {folder}", err=True)
         raise
-    return _finish(folder, as_json=as_json)
+    return _finish(folder, formats, lang, as_json=as_json)
 
 
 def _resumed_scenario(resumed: Run) -> tuple[Scenario, Path | None]:
@@ -137,15 +142,15 @@ def _resumed_scenario(resumed: Run) -> tuple[Scenario, Path | None]:
     return scenario, Path(record.scenario_path) if record.scenario_path else None
 
 
-def _finish(folder: Path, *, as_json: bool) -> int:
+def _finish(folder: Path, formats: tuple[str, ...], lang: str, *, as_json: bool) -> int:
     """Write the reports, show the table, and say how it went."""
     # Late: plots and tables need libraries that nothing before this does.
     from edgebench.cli.output import show_run  # noqa: PLC0415
     from edgebench.reports.write import write_reports  # noqa: PLC0415
 
     finished = read_run(folder)
-    markdown, html = write_reports(folder)
-    return show_run(finished, markdown, html, as_json=as_json)
+    written = write_reports(folder, formats=formats, language=lang)
+    return show_run(finished, dict(zip(formats, written, strict=True)), as_json=as_json)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
