@@ -30,6 +30,7 @@ lint: $(VENV)/.developed
 bench: $(VENV)/.developed
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/report_speed.py
+	$(BIN)/python benchmarks/report_browser.py
 	$(BIN)/python benchmarks/collectors_cost.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/fidelity.py

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from edgebench.reports import facts, plots
-from edgebench.reports.answer import answers
+from edgebench.reports import facts, page_words
+from edgebench.reports.cell_padding import marked, padding
 from edgebench.reports.data import build_report_data
-from edgebench.reports.details import details
+from edgebench.reports.drill import Places
 from edgebench.reports.format import duration
-from edgebench.reports.method import SOURCES, definitions, method, where_the_time_went
-from edgebench.reports.options import options
-from edgebench.reports.pareto import INTRO as FRONTS_INTRO
-from edgebench.reports.pareto import fronts
-from edgebench.reports.pareto_plot import front_plot
-from edgebench.reports.quality import INTRO as QUALITY_INTRO
-from edgebench.reports.quality import quality_views
-from edgebench.reports.quality_answer import quality_answer
-from edgebench.reports.quantization import quantization_table
-from edgebench.reports.sweeps import sweeps
-from edgebench.reports.table import comparison_rows
-from edgebench.reports.tasks import INTRO, task_tables
+from edgebench.reports.languages import _, current, plural
+from edgebench.reports.page_sections import sections
 from edgebench.reports.text import clean
 
 if TYPE_CHECKING:
@@ -34,82 +23,37 @@ if TYPE_CHECKING:
     from edgebench.reports.data import ReportData
     from edgebench.reports.plots import Plot
 
+STYLES = ("style.css", "tables.css", "parts.css", "print.css")
+SCRIPTS = ("page.js", "copy.js", "tables.js", "drill.js")
+"""In the order in which they stand in the page."""
+
 
 def render_html(run: Run) -> str:
-    """A run as one self-contained HTML page."""
+    """A run as one self-contained HTML page, in the current language."""
     return render_page(build_report_data(run))
 
 
 def render_page(data: ReportData) -> str:
-    """The data of a report as one self-contained HTML page."""
+    """The data of a report as one self-contained HTML page, in the current language."""
     environment = _environment()
-    style = _template_text(environment, "style.css")
-    script = _template_text(environment, "sort.js")
-    found_fronts = fronts(data)
+    style = "\n".join(_template_text(environment, name) for name in STYLES)
+    parts = "\n".join(_template_text(environment, name) for name in SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{parts}\n}})();\n'
+    page = sections(data)
     return environment.get_template("report.html.j2").render(
+        page.context,
+        groups=page.groups,
+        titles=page.titles,
         data=data,
         record=data.record,
-        style=Markup(style),  # noqa: S704 - our own file
-        script=Markup(script),  # noqa: S704 - our own file
+        language=current(),
+        places=Places(data),
+        style=Markup(style),  # noqa: S704 - our own files
+        script=Markup(script),  # noqa: S704 - our own files
+        messages=Markup(page_words.messages_json()),  # noqa: S704 - holds no <
+        behind=Markup(page.behind),  # noqa: S704 - holds no <
         policy=_policy(style, script),
-        banners=facts.banners(data),
-        notes=facts.source_notes(data),
-        description=facts.scenario_text(data, "description"),
-        model_name=facts.scenario_text(data, "model", "name"),
-        model_source=facts.scenario_text(data, "model", "source"),
-        model_license=facts.scenario_text(data, "model", "license"),
-        created=facts.moment(data.record.created_at),
-        measured=_measured(data),
-        answers=answers(data),
-        tables=comparison_rows(data),
-        tasks=task_tables(data),
-        tasks_intro=INTRO,
-        quality=quality_views(data),
-        quality_intro=QUALITY_INTRO,
-        quality_answers=[
-            (each, sentence)
-            for each in data.quality_names
-            if (sentence := quality_answer(data, each))
-        ],
-        formats=quantization_table(data),
-        fronts=found_fronts,
-        fronts_intro=FRONTS_INTRO,
-        front_plots=[
-            front_plot(found_fronts, front, name=f"front-{number}")
-            for number, front in enumerate(found_fronts.fronts)
-        ]
-        if found_fronts
-        else [],
-        same=data.sameness,
-        pictures=_pictures(data),
-        gap_plots=_gap_plots(data),
-        memory_workload=_largest_workload(data),
-        memory_plots=_memory_plots(data),
-        sweeps=sweeps(data),
-        options=options(data),
-        machine=facts.machine_facts(data.record.machine),
-        machine_warnings=facts.machine_warnings(data.record.machine),
-        method=method(data.record),
-        definitions=definitions(data),
-        source_meanings=SOURCES,
-        time=where_the_time_went(data.record),
-        files=facts.files(data),
-        command=facts.command(data),
-        scenario=json.dumps(data.record.scenario, indent=2, ensure_ascii=False),
-        runners={
-            name: json.dumps(description, indent=2, ensure_ascii=False)
-            for name, description in data.record.runners.items()
-        },
-        details={
-            name: details(data, name)
-            for name in (*data.workload_names, *data.task_names, *data.quality_names)
-        },
     )
-
-
-def _measured(data: ReportData) -> int:
-    """Generations and tasks that count; a text that is rated is no repetition of anything."""
-    return sum(cell.n for (name, _), cell in data.cells.items() if name not in data.quality_names)
 
 
 def _environment() -> Environment:
@@ -121,8 +65,29 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_cleaned,
     )
-    environment.filters["duration"] = duration
-    environment.filters["svg"] = _svg
+    environment.filters |= {
+        "duration": duration,
+        "svg": _svg,
+        "trusted": _trusted,
+        "filled": _filled,
+        "capital": _capital,
+    }
+    environment.globals |= {
+        "_": _,
+        "plural": plural,
+        "padding": padding,
+        "marked": marked,
+        "moment": facts.moment,
+        "machine_facts": facts.machine_facts,
+        "machine_warnings": facts.machine_warnings,
+        "quoted": page_words.quoted(),
+        "given_by": page_words.given_by,
+        "finding_words": page_words.finding_words,
+        "workload_text": page_words.workload_text,
+        "strong": _strong,
+        "code": _code,
+        "link": _link,
+    }
     return environment
 
 
@@ -138,10 +103,38 @@ def _svg(plot: Plot) -> Markup:
     return Markup(plot.svg)  # noqa: S704
 
 
+def _trusted(svg: str) -> Markup:
+    """A drawing of our own, written by ElementTree too."""
+    return Markup(svg)  # noqa: S704
+
+
+def _filled(message: str, **fields: object) -> Markup:
+    """A message that was looked up, with markup of ours in its fields; all else is escaped."""
+    safe = {name: escape(_cleaned(value)) for name, value in fields.items()}
+    return escape(message).format(**safe)
+
+
+def _capital(text: str) -> str:
+    """The text with a capital first letter; an option's name is no sentence and stays."""
+    return text if "_" in text else text[:1].upper() + text[1:]
+
+
+def _strong(text: str) -> Markup:
+    return Markup("<strong>{}</strong>").format(clean(text))
+
+
+def _code(text: str) -> Markup:
+    return Markup("<code>{}</code>").format(clean(text))
+
+
+def _link(section: str, text: str) -> Markup:
+    return Markup('<a href="#{}">{}</a>').format(section, text)
+
+
 def _template_text(environment: Environment, name: str) -> str:
     loader = environment.loader
     assert loader is not None
-    text, _, _ = loader.get_source(environment, name)
+    text, _file, _changed = loader.get_source(environment, name)
     return text
 
 
@@ -162,34 +155,3 @@ def _policy(style: str, script: str) -> str:
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _pictures(data: ReportData) -> dict[str, tuple[Plot, ...]]:
-    return {
-        table.workload: plots.bar_plots(data, table, name=f"bars-{number}")
-        for number, table in enumerate(comparison_rows(data))
-    }
-
-
-def _gap_plots(data: ReportData) -> tuple[Plot, ...]:
-    made = (
-        plots.gap_plot(data, workload, name=f"gaps-{number}")
-        for number, workload in enumerate(data.workload_names)
-    )
-    return tuple(plot for plot in made if plot is not None)
-
-
-def _memory_plots(data: ReportData) -> tuple[Plot, ...]:
-    workload = _largest_workload(data)
-    return plots.memory_plots(data, workload, name="memory") if workload else ()
-
-
-def _largest_workload(data: ReportData) -> str:
-    """The workload with the most tokens in its cache among those with a memory timeline."""
-    with_timeline = {workload for workload, _ in data.series.generation_memory}
-    sizes = {
-        each.name: each.depth + (each.prompt_tokens or 0) + each.generate_tokens
-        for each in data.record.workloads
-        if each.name in with_timeline and each.generate_tokens is not None
-    }
-    return max(sizes, key=lambda name: sizes[name], default="")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.table import Table
+from rich.table import Table as Printed
 from rich.text import Text
 
 from edgebench.reports.quality import quality_views
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from edgebench.reports.data import ReportData
     from edgebench.reports.quantization import QuantizationTable
     from edgebench.reports.sameness import SameView
-    from edgebench.reports.table import Column, ComparisonTable, Row, Value
+    from edgebench.reports.table_model import Column, Row, Table, Value
 
 KEYS = ("decode_rate", "ttft_s", "prefill_rate", "peak_rss_bytes")
 """Four columns with intervals are what 80 characters hold."""
@@ -47,14 +47,14 @@ FORMAT_PLAIN = ("perplexity",)
 """Of those, the ones whose intervals 80 characters can't hold."""
 
 
-def comparison_table(data: ReportData) -> Table:
+def comparison_table(data: ReportData) -> Printed:
     """The comparison of all workloads, readable at 80 columns.
 
     Each value is a median with its 95 % interval below it; the best one, and those that can't be
     told apart from it, are green with a star.
     """
     tables = comparison_rows(data)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Printed(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("variant", overflow="fold", ratio=1, min_width=12)
     columns = _columns(tables[0], KEYS) if tables else []
     for column in columns:
@@ -68,10 +68,10 @@ def comparison_table(data: ReportData) -> Table:
     return table
 
 
-def task_table(data: ReportData) -> Table:
+def task_table(data: ReportData) -> Printed:
     """The whole tasks, readable at 80 columns; none of it is marked as the best."""
     tables = [each.table for each in task_tables(data)]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Printed(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("task", overflow="fold", ratio=1, min_width=12)
     columns = _columns(tables[0], TASK_KEYS) if tables else []
     for column in columns:
@@ -81,7 +81,7 @@ def task_table(data: ReportData) -> Table:
     return table
 
 
-def quality_table(data: ReportData) -> Table:
+def quality_table(data: ReportData) -> Printed:
     """How well each variant rates the texts, readable at 80 columns; a star as in the others."""
     views = quality_views(data)
     # Texts may be asked for different metrics: one head for all of them, a blank where not.
@@ -121,7 +121,7 @@ def quality_text(data: ReportData) -> Text:
     return text
 
 
-def formats_table(found: QuantizationTable) -> Table:
+def formats_table(found: QuantizationTable) -> Printed:
     """The quantisations of a run, readable at 80 columns."""
     columns = _columns(found.table, FORMAT_COLUMNS)
     table = _of(columns, "format")
@@ -135,9 +135,9 @@ def formats_table(found: QuantizationTable) -> Table:
     return table
 
 
-def sameness_table(view: SameView) -> Table:
+def sameness_table(view: SameView) -> Printed:
     """Every variant against the reference, readable at 80 columns; what needs words is left out."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Printed(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("same model?", overflow="fold", ratio=1, min_width=12)
     for name in ("ids", "greedy", "top-1", "KL", "KL p99", "max Δ"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -174,8 +174,8 @@ def sameness_text(view: SameView) -> Text:
     return text.append(view.judgement, style="red" if view.bad else "bold")
 
 
-def _of(columns: Sequence[Column], name: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+def _of(columns: Sequence[Column], name: str) -> Printed:
+    table = Printed(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column(name, overflow="fold", ratio=1, min_width=12)
     for column in columns:
         table.add_column(_stacked(column.short), justify="right", no_wrap=True)
@@ -188,8 +188,8 @@ def _stacked(words: str) -> str:
 
 
 def _add(
-    table: Table,
-    comparison: ComparisonTable,
+    table: Printed,
+    comparison: Table,
     columns: Sequence[Column],
     *,
     counted: bool = True,
@@ -220,7 +220,7 @@ def _add(
     table.add_section()
 
 
-def _columns(comparison: ComparisonTable, keys: tuple[str, ...]) -> list[Column]:
+def _columns(comparison: Table, keys: tuple[str, ...]) -> list[Column]:
     return [column for column in comparison.columns if column.key in keys]
 
 
@@ -231,7 +231,7 @@ def _name(row: Row, *, counted: bool) -> Text:
     return text.append("\n" + ", ".join(remarks), style="dim") if remarks else text
 
 
-def _numbers(comparison: ComparisonTable, keys: tuple[str, ...]) -> dict[int | None, int]:
+def _numbers(comparison: Table, keys: tuple[str, ...]) -> dict[int | None, int]:
     """The footnotes that a shown dash refers to, by their numbers in the whole table."""
     places = [comparison.columns.index(column) for column in _columns(comparison, keys)]
     cells = (row.values[place] for row in comparison.rows for place in places)
@@ -239,7 +239,7 @@ def _numbers(comparison: ComparisonTable, keys: tuple[str, ...]) -> dict[int | N
     return {number: place for place, number in enumerate(used, 1)}
 
 
-def _notes(comparison: ComparisonTable, keys: tuple[str, ...]) -> list[tuple[int, str]]:
+def _notes(comparison: Table, keys: tuple[str, ...]) -> list[tuple[int, str]]:
     """Those footnotes, with the numbers that they have here."""
     return [
         (place, comparison.footnotes[number - 1])
@@ -250,8 +250,8 @@ def _notes(comparison: ComparisonTable, keys: tuple[str, ...]) -> list[tuple[int
 
 def _cell(value: Value, *, interval: bool, number: int | None) -> Text:
     text = Text(f"{value.text}{'*' if value.best else ''}", style="green" if value.best else "")
-    if value.source:
-        text.append(f" {value.source}", style="dim")
+    if value.chip:
+        text.append(f" {value.chip}", style="dim")
     if number and value.sort is None:
         text.append(f" ({number})", style="dim")
     shown = value.interval if interval else ""

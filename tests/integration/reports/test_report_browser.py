@@ -2,90 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from sample_quality import quality_sample
-
-from edgebench.reports.write import write_reports
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-EVIL = '"><img src=x onerror=pwned()><script>pwned()</script><svg onload=pwned()>\u202e\x1b[1m'
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        reason = "no Chromium on the PATH; on Debian: apt-get install chromium"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def report(sample_run, tmp_path_factory):
-    folder = sample_run.sample().write(tmp_path_factory.mktemp("run"))
-    return write_reports(folder)[1]
-
-
-@pytest.fixture(scope="module")
-def hostile_report(sample_run, tmp_path_factory):
-    sample = sample_run.sample(blocks=5, changes={"scenario_name": EVIL, "notes": [EVIL]})
-    named = {
-        f"{name} {EVIL}": (variant.model_copy(update={"id": f"{name} {EVIL}"}), speed)
-        for name, (variant, speed) in sample.variants.items()
-    }
-    workloads = [
-        each.model_copy(update={"description": EVIL, "prompt_text": EVIL})
-        for each in sample.workloads
-    ]
-    crash = (f"llama.cpp F16 threads=2 {EVIL}", "pp512-tg128")
-    sample = replace(sample, variants=named, workloads=workloads, crash=crash)
-    folder = sample.write(tmp_path_factory.mktemp("hostile"))
-    return write_reports(folder)[1]
-
-
-@pytest.fixture(scope="module")
-def quality_report(tmp_path_factory):
-    """Fourteen variants of four frameworks, with quality beside speed."""
-    return write_reports(quality_sample().write(tmp_path_factory.mktemp("quality")))[1]
-
-
-@pytest.fixture
-def opened(browser):
-    """Opens a report; gives the page, and what it complained about or asked for."""
-    contexts = []
-
-    def opened(file, *, width=1200, scheme="light", javascript=True):
-        context = browser.new_context(
-            viewport={"width": width, "height": 800},
-            color_scheme=scheme,
-            java_script_enabled=javascript,
-        )
-        contexts.append(context)
-        page = context.new_page()
-        seen = {"errors": [], "requests": []}
-        page.on("console", lambda message: seen["errors"].append(message.text))
-        page.on("pageerror", lambda error: seen["errors"].append(str(error)))
-        page.on("request", lambda request: seen["requests"].append(request.url))
-        page.goto(file.as_uri())
-        return page, seen
-
-    yield opened
-    for context in contexts:
-        context.close()
 
 
 def first_column(page):
@@ -148,7 +69,7 @@ def test_the_keyboard_sorts(opened, report):
     """A head can be reached with Tab and sorts on Enter and on the space bar."""
     page, _ = opened(report)
     heads = page.locator("#comparison table").first.locator("thead th")
-    page.locator("#comparison button").first.focus()
+    page.locator("#comparison .sorter").first.focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert heads.nth(1).get_attribute("aria-sort") == "descending"  # fastest decode first
@@ -184,7 +105,7 @@ def test_without_script_it_is_a_plain_table(opened, report):
     """All rows are there in the order of the run, and no button that does nothing."""
     page, seen = opened(report, javascript=False)
     assert first_column(page)[0] == "llama.cpp source"
-    assert page.locator("table button").count() == 0
+    assert page.locator("main button, main input").count() == 0
     assert seen["errors"] == []
 
 
@@ -217,12 +138,18 @@ def test_dark_is_dark(opened, report):
 
 
 def test_pictures_have_the_pages_colours(opened, report):
-    """A bar is drawn in the accent colour that the scheme has."""
-    page, _ = opened(report, scheme="dark")
-    fills = page.evaluate(
-        "[...document.querySelectorAll('#pictures path')].map(p => getComputedStyle(p).fill)"
-    )
-    assert "rgb(125, 176, 255)" in fills
+    """A bar of llama.cpp has the colour that its mark in the table has, in both schemes."""
+    seen = set()
+    for scheme in ("light", "dark"):
+        page, _ = opened(report, scheme=scheme)
+        fills = page.evaluate(
+            "[...document.querySelectorAll('#pictures path')].map(p => getComputedStyle(p).fill)"
+        )
+        mark = page.locator("#comparison .mark.s1").first
+        colour = mark.evaluate("each => getComputedStyle(each).backgroundColor")
+        assert colour in fills
+        seen.add(colour)
+    assert len(seen) == 2
 
 
 @pytest.mark.parametrize("width", [320, 1200])
@@ -286,7 +213,7 @@ def test_hostile_names_execute_nothing(opened, hostile_report):
     assert {url.split(":")[0] for url in seen["requests"]} <= {"file", "data"}
     assert len([url for url in seen["requests"] if url.startswith("file:")]) == 1
     assert page.locator("img").count() == 0
-    assert page.locator("script").count() == 1
+    assert page.locator("script").count() == 3
     assert "onerror=pwned()" in page.locator("h1").inner_text()
-    page.locator("#comparison button").nth(1).click()
+    page.locator("#comparison .sorter").nth(1).click()
     assert seen["errors"] == []

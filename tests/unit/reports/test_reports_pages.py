@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -17,7 +18,9 @@ from rich.console import Console
 
 from edgebench.harness.errors import OutputError
 from edgebench.harness.results.run import read_run
+from edgebench.reports import page_sections
 from edgebench.reports.html import render_html, render_page
+from edgebench.reports.languages import language
 from edgebench.reports.markdown import render_markdown, render_text
 from edgebench.reports.terminal import comparison_table
 from edgebench.reports.write import write_reports
@@ -27,12 +30,13 @@ EVIL = '"><img src=x onerror=alert(1)><script>alert(2)</script>|`\x1b[31m\u202e$
 
 
 class Page(HTMLParser):
-    """Elements of a page, with what stands inside the style and the script."""
+    """Elements of a page, with what stands inside the style, the script and the data for it."""
 
     def __init__(self, text):
         super().__init__()
         self.elements = []
         self.raw = {}
+        self.reading = ""
         self.open = []
         self.feed(text)
         self.close()
@@ -41,6 +45,8 @@ class Page(HTMLParser):
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
+        if tag in {"style", "script"}:
+            self.reading = dict(attrs).get("id", tag)
 
     def handle_startendtag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
@@ -50,7 +56,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if self.open and self.open[-1] in {"style", "script"}:
-            self.raw[self.open[-1]] = self.raw.get(self.open[-1], "") + data
+            self.raw[self.reading] = self.raw.get(self.reading, "") + data
 
     def of(self, *tags):
         return [attrs for tag, attrs in self.elements if tag in tags]
@@ -208,6 +214,36 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def test_every_address_of_a_figure_leads_to_its_data(page):
+    """A cell that can be asked names a cell of the run; measured metrics are among its data."""
+    found = json.loads(page.raw["figures-behind"])
+    addresses = [attrs["data-at"] for attrs in page.of("td") if "data-at" in attrs]
+    cells = {tuple(each.split(".", 2)[:2]) for each in addresses}
+    assert {".".join(each) for each in cells} == set(found["cells"])
+    at = [key for key, _ in found["metrics"]].index("decode_rate")
+    assert str(at) in found["cells"]["0.0"]["m"]
+    assert "0.0.decode_rate" in addresses
+
+
+def test_the_page_is_in_the_language_that_is_asked_for(data):
+    """Heads, notes, the script's words and the language of the document change together."""
+    with language("zh"):
+        page = Page(render_page(data))
+    assert page.of("html")[0]["lang"] == "zh"
+    assert page.open == []
+    assert json.loads(page.raw["messages"])["copy"] == "复制"
+
+
+def test_too_many_figures_are_not_written_out(by_hand, monkeypatch):
+    """Where the plain tables of all figures would be too long, the page says where they are."""
+    data = by_hand({name: {"decode_rate": [50.0] * 5} for name in "AB"})
+    assert 'class="dense"' in render_page(data)
+    monkeypatch.setattr(page_sections, "MOST_FIGURES", 1)
+    text = render_page(data)
+    assert "2 figures are too many for a page" in text
+    assert 'class="dense"' not in text
+
+
 def test_the_same_run_gives_the_same_page(data, text):
     """A rebuilt report differs only where the run differs."""
     assert render_page(data) == text
@@ -240,8 +276,9 @@ def test_hostile_texts_stay_text_in_html(hostile):
     page = Page(text)
     assert page.open == []
     assert not page.of("img")
-    assert len(page.of("script")) == 1
+    assert [each.get("id") for each in page.of("script")] == ["messages", "figures-behind", None]
     assert "alert" not in page.raw["script"]
+    assert json.loads(page.raw["figures-behind"])["variants"][0]["name"].startswith('A"><img src=x')
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
     assert "[U+202E]" in text
 
@@ -260,9 +297,11 @@ def test_hostile_texts_stay_text_in_markdown(hostile):
 
 def test_markdown_tables_are_whole(data):
     """Every row of every table has as many cells as its head, as a renderer sees it."""
-    rendered = MarkdownIt("commonmark").enable("table").render(render_text(data))
+    text = render_text(data)
+    rendered = MarkdownIt("commonmark").enable("table").render(text)
     tables = re.findall(r"<table>.*?</table>", rendered, re.DOTALL)
-    assert len(tables) == 7  # two comparisons, two sweeps, options, definitions, files
+    assert len(tables) == len(re.findall(r"^\|(?: ?:?-+:? ?\|)+$", text, re.MULTILINE))
+    assert len(tables) >= 7  # two comparisons, two sweeps, options, definitions, files
     assert "|" not in re.sub(r"<code>.*?</code>|<pre>.*?</pre>", "", rendered, flags=re.DOTALL)
 
 

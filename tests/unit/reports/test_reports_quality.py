@@ -345,9 +345,12 @@ def test_a_run_that_only_rates_has_no_empty_sections():
 def test_a_run_without_quality_says_nothing_of_it(by_hand):
     """No section, no definition, no sentence of the method."""
     data = by_hand({"a": {"decode_rate": [1.0] * 5}})
-    for text in (render_page(data), render_text(data)):
-        assert "Perplexity" not in text
-        assert "Quantisation" not in text
+    page, text = render_page(data), render_text(data)
+    for name in ("quality", "quantization", "fronts"):
+        assert f'<section id="{name}"' not in page
+    for title in ("## Quality", "## Quantisation"):
+        assert title not in text
+    assert "perplexity" not in {each.key for each in definitions(data)}
     assert "Quality" not in dict(method(data.record))
 
 

@@ -209,8 +209,10 @@ def test_formats_stand_by_size_and_tell_agreement_and_memory():
     small = dict(zip(keys(found.table), found.table.rows[2].values, strict=True))
     assert small["kl_divergence"].text == "0.200"
     assert small["peak_rss_bytes"].sort == 1e9
-    for text in (render_html(run), render_markdown(run)):
-        assert text.index("f16") < text.index("q8") < text.index("q4")
+    page = render_html(run).partition('<section id="quantization"')[2].partition("</section>")[0]
+    text = render_markdown(run).partition("## Quantisation")[2].partition("\n## ")[0]
+    for section in (page, text):
+        assert 0 < section.index("f16") < section.index("q8") < section.index("q4")
     shown_there = screen(formats_table(found))
     assert shown_there.index(": f16") < shown_there.index(": q8") < shown_there.index(": q4")
     assert max(map(len, shown_there.splitlines())) <= 80

@@ -18,7 +18,8 @@ from edgebench.harness.results.run import Run
 from edgebench.reports.data import build_report_data
 from edgebench.reports.dominance import Place, dominating
 from edgebench.reports.pareto import dominated_sentence, fronts, kept_sentences
-from edgebench.reports.pareto_plot import MARKER, front_plot, place_labels
+from edgebench.reports.pareto_plot import front_plot
+from edgebench.reports.point_labels import MARKER, place_labels
 from edgebench.reports.quantization import NOT_TOLD, quantization_table
 from edgebench.reports.sentences import plain
 
