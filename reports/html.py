@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -48,6 +49,7 @@ def render_page(data: ReportData) -> str:
         record=data.record,
         language=current(),
         places=Places(data),
+        quoted=page_words.quoted(),
         style=Markup(style),  # noqa: S704 - our own files
         script=Markup(script),  # noqa: S704 - our own files
         messages=Markup(page_words.messages_json()),  # noqa: S704 - holds no <
@@ -56,7 +58,9 @@ def render_page(data: ReportData) -> str:
     )
 
 
+@cache
 def _environment() -> Environment:
+    """Made once: to compile the templates takes longer than to fill them."""
     environment = Environment(
         loader=PackageLoader("edgebench.reports"),
         autoescape=True,
@@ -80,7 +84,6 @@ def _environment() -> Environment:
         "moment": facts.moment,
         "machine_facts": facts.machine_facts,
         "machine_warnings": facts.machine_warnings,
-        "quoted": page_words.quoted(),
         "given_by": page_words.given_by,
         "finding_words": page_words.finding_words,
         "workload_text": page_words.workload_text,
