@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 from collections import defaultdict
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from edgebench.harness.metrics.statistics import median_interval
 from edgebench.harness.results.model import Cell, Summary
 from edgebench.harness.results.run import Run, read_run
 from edgebench.harness.results.summary import summarize
@@ -185,7 +187,29 @@ def paired_ratio(
         None where no block holds a value of both.
     """
     ratios = ratios_within_blocks(trials, workload, key, numerator, denominator)
-    return statistics.median(ratios.values()) if ratios else None
+    return ratio_summary(ratios).median if ratios else None
+
+
+def ratio_summary(ratios: Mapping[int, float]) -> Summary:
+    """The median of ratios within blocks with its 95 % interval, both taken of their logarithms.
+
+    So the ratio of A to B is one over that of B to A, for an even number of blocks too, where the
+    median is the mean of two: the mean of two ratios times that of their inverses is above 1.
+
+    Args:
+        ratios: by block, each above 0; at least one.
+    """
+    logarithms = [math.log(each) for each in ratios.values()]
+    interval = median_interval(logarithms, list(ratios))
+    return Summary(
+        median=math.exp(statistics.median(logarithms)),
+        ci_low=None if interval.low is None else math.exp(interval.low),
+        ci_high=None if interval.high is None else math.exp(interval.high),
+        n=len(ratios),
+        unit="1",
+        source="derived",
+        reason=interval.reason,
+    )
 
 
 def ratios_within_blocks(
@@ -210,7 +234,7 @@ def ratios_within_blocks(
     return {
         block: statistics.median(above) / statistics.median(below[block])
         for block, above in values[numerator].items()
-        if block in below and statistics.median(below[block]) > 0
+        if block in below and min(statistics.median(above), statistics.median(below[block])) > 0
     }
 
 

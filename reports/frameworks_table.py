@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from edgebench.harness.artifacts import BITS, UNQUANTIZED
-from edgebench.harness.metrics import statistics
 from edgebench.harness.results.model import Summary
 from edgebench.reports.colours import KNOWN, framework_colours
-from edgebench.reports.data import ratios_within_blocks
+from edgebench.reports.data import ratio_summary, ratios_within_blocks
 from edgebench.reports.engines import engine_text
 from edgebench.reports.format import Scale, scale_for
 from edgebench.reports.framework_choice import (
@@ -130,17 +129,7 @@ def relative_ttft(data: ReportData, own: Standing, base: Standing | None, latenc
     if not ratios:
         why = _("no block holds a time to the first token of both it and llama.cpp")
         return Summary.model_validate({"median": None, "n": 0, "reason": why, **unit})
-    interval = statistics.median_interval(list(ratios.values()), list(ratios))
-    return Summary.model_validate(
-        {
-            "median": statistics.median(list(ratios.values())),
-            "ci_low": interval.low,
-            "ci_high": interval.high,
-            "n": len(ratios),
-            "reason": interval.reason,
-            **unit,
-        }
-    )
+    return ratio_summary(ratios)
 
 
 def widths(quantizations: Sequence[str]) -> tuple[int, ...]:

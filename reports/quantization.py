@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from edgebench.harness.metrics import statistics
 from edgebench.harness.results.model import Summary
-from edgebench.reports.data import ratios_within_blocks
+from edgebench.reports.data import ratio_summary, ratios_within_blocks
 from edgebench.reports.differences import change_of, compared, windows_by_variant
 from edgebench.reports.format import CHANGE, SHARE, Scale
 from edgebench.reports.formats import base_of, format_names, is_whole, without_reference
@@ -193,17 +192,7 @@ def _relative_speed(
     ratios = ratios_within_blocks(data.run.trials, speed, SPEED, variant, baseline.id)
     if not ratios:
         return _nothing(_("no block holds a decode rate of both it and the baseline"))
-    values, blocks = list(ratios.values()), list(ratios)
-    interval = statistics.median_interval(values, blocks)
-    return Summary(
-        median=statistics.median(values),
-        ci_low=interval.low,
-        ci_high=interval.high,
-        n=len(values),
-        unit="1",
-        source="derived",
-        reason=interval.reason,
-    )
+    return ratio_summary(ratios)
 
 
 def _no_speed(data: ReportData, speed: str, variant: str, baseline: VariantRecord) -> str:

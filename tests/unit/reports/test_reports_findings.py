@@ -7,7 +7,12 @@ import pytest
 from edgebench.harness.results.model import Failure, Trial, VariantRecord
 from edgebench.reports import facts
 from edgebench.reports.answer import answers
-from edgebench.reports.data import build_report_data, paired_ratio
+from edgebench.reports.data import (
+    build_report_data,
+    paired_ratio,
+    ratio_summary,
+    ratios_within_blocks,
+)
 from edgebench.reports.options import options
 from edgebench.reports.sentences import plain
 from edgebench.reports.sweeps import sweeps
@@ -374,3 +379,19 @@ def test_the_command_can_be_pasted(data):
 def test_moments_are_shown_in_utc(text, shown):
     """A time is written for people, and left alone where it is none."""
     assert facts.moment(text) == shown
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 6])
+def test_a_ratio_the_other_way_round_is_one_over_it(by_hand, blocks):
+    """However many blocks there are, and however they differ; so are the ends of its interval."""
+    one = [1.0, 10.0, 3.0, 8.0, 2.0, 5.0][:blocks]
+    other = [2.0, 1.0, 4.0, 1.0, 3.0, 4.0][:blocks]
+    trials = by_hand({"a": {"decode_rate": one}, "b": {"decode_rate": other}}).run.trials
+    there, back = (
+        ratio_summary(ratios_within_blocks(trials, "w", "decode_rate", *pair))
+        for pair in (("a", "b"), ("b", "a"))
+    )
+    assert there.median * back.median == pytest.approx(1)
+    if blocks >= 5:
+        assert there.ci_low * back.ci_high == pytest.approx(1)
+        assert there.ci_high * back.ci_low == pytest.approx(1)
