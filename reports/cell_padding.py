@@ -1,4 +1,4 @@
-"""Numbers of a column aligned at the decimal point, and what a table marks."""
+"""What a page needs to know of a table: digits that its numbers lack, what it marks and quotes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from edgebench.reports.format import NARROW_SPACE
+from edgebench.reports.languages import _
 
 if TYPE_CHECKING:
-    from edgebench.reports.table_model import Table
+    from edgebench.reports.table_model import Column, Table
 
 _PLAIN_NUMBER = re.compile(rf"[+\-−]?[\d{NARROW_SPACE}]+(?:\.(?P<decimals>\d+))?\Z")
 
@@ -31,6 +32,19 @@ def padding(table: Table) -> tuple[tuple[str, ...], ...]:
 def marked(table: Table) -> bool:
     """Whether any value of the table is marked as the best."""
     return any(value.best for row in table.rows for value in row.values)
+
+
+def quoted_remarks(table: Table) -> frozenset[str]:
+    """The remarks of rows that a document says: they warn of nothing."""
+    return frozenset(
+        remark for row in table.rows if row.published and not row.failed for remark in row.remarks
+    )
+
+
+def labelled(column: Column) -> str:
+    """A column's name with its unit, as one text."""
+    unit = column.scale.unit
+    return _("{label}, {unit}", label=column.label, unit=unit) if unit else column.label
 
 
 def _decimals(text: str) -> int | None:

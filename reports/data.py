@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.statistics import median_interval
 from edgebench.harness.results.model import Cell, Summary
-from edgebench.harness.results.run import Run, read_run
+from edgebench.harness.results.run import Run, read_run, refuse_strays
 from edgebench.harness.results.summary import summarize
 from edgebench.reports.failures import FailureView, failure_views
 from edgebench.reports.labels import labelled
@@ -138,7 +138,11 @@ class ReportData:
 
 
 def build_report_data(run: Run) -> ReportData:
-    """What there is to say about a run that was read."""
+    """What there is to say about a run that was read.
+
+    Raises:
+        ResultError: as `refuse_strays` does.
+    """
     collector = SeriesCollector()
     for trial in run.trials:
         collector.take(trial)
@@ -149,7 +153,7 @@ def load_report_data(path: str | PathLike[str]) -> ReportData:
     """Read a run's folder for a report; a large run needs little memory this way.
 
     Raises:
-        ResultError: as `read_run` does.
+        ResultError: as `read_run` and `refuse_strays` do.
     """
     collector = SeriesCollector()
     run = read_run(path, reduce=collector.take)
@@ -249,6 +253,7 @@ def bounds(summary: Summary) -> tuple[float, float] | None:
 
 
 def _build(run: Run, series: Series) -> ReportData:
+    refuse_strays(run)
     run, series = labelled(run, series)
     summarized = {(each.workload, each.variant): each for each in summarize(run.record, run.trials)}
     cells = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from edgebench.reports.frameworks_table import (
     relative_ttft,
 )
 from edgebench.reports.languages import _
+from edgebench.reports.languages.words import commas
 from edgebench.reports.metric_names import metric_label
 from edgebench.reports.physics import (
     published_bytes_per_token,
@@ -36,13 +38,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from edgebench.harness.results.model import VariantRecord
-    from edgebench.reports.data import ReportData
+    from edgebench.reports.data import Part, ReportData
     from edgebench.reports.format import Scale
     from edgebench.reports.framework_choice import Standing
     from edgebench.reports.published.model import FormatRow, FrameworkRow
     from edgebench.reports.quantization import QuantizationTable
 
 MEMORY, TTFT = "peak_rss_bytes", "ttft_s"
+_IN_BRACKETS = re.compile(r"\((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,12 @@ class Pair:
         what: of which framework or format it is, and which figure.
         published: as printed, or as computed from what is.
         low, high: the published value, or its range, in the unit of `own`.
-        own: ours.
+        own: ours; the lowest of them where ours is a range over workloads.
         scale: how ours is shown.
         differs: what differs between the two, a few words each.
         where: whose samples are behind ours.
         computed: whether the published one was computed from printed ones.
+        last: the highest of ours where ours is a range; else None.
     """
 
     what: str
@@ -69,6 +73,7 @@ class Pair:
     differs: tuple[str, ...]
     where: Where | None = None
     computed: bool = False
+    last: Summary | None = None
 
 
 def framework_pairs(data: ReportData) -> list[Pair]:
@@ -95,12 +100,10 @@ def _of_framework(
     name, variant = framework_name(own.key), own.chosen.id
     if len(data.parts) > 1:
         name = f"{name} · {one_line(own.part.label or own.part.record.machine.cpu_model)}"
-    model = _(
-        "model: {published}; here {own}",
-        published=published_frameworks().model,
-        own=model_text(own.part, own.chosen),
-    )
-    device = _("device: not stated; here {own}", own=one_line(own.part.record.machine.cpu_model))
+    model = _model(published_frameworks().model, own.part, own.chosen)
+    ours = own.chosen.quantization
+    quantization = _("quantisation: not stated, here {own}", own=ours)
+    device = _("device: not stated, here {own}", own=one_line(own.part.record.machine.cpu_model))
     if own is not base:
         related = relative_ttft(data, own, base, latency)
         if related.median is not None and base is not None and base.chosen is not None:
@@ -115,34 +118,37 @@ def _of_framework(
                 differs=(
                     model,
                     _(
-                        "quantisation: not stated; here {own} against {base}",
+                        "quantisation: not stated, here {own} against {base}",
                         own=own.chosen.quantization,
                         base=base.chosen.quantization,
                     ),
-                    _("prompt: not stated; here {own}", own=one_line(latency)),
+                    _("prompt: not stated, here {own}", own=one_line(latency)),
                     device,
                 ),
                 where=Where(latency, variant, TTFT),
             )
-    rates = rates_of(data, own.chosen)
-    for workload, rate in rates.items():
+    if rates := rates_of(data, own.chosen):
         figure = row.decode_rate
         assert figure.low is not None
         assert figure.high is not None
+        ordered = sorted(rates, key=lambda each: rates[each].median or 0.0)
+        slowest, fastest = rates[ordered[0]], rates[ordered[-1]]
         yield Pair(
-            what=_(
-                "{framework}: {figure} on {workload}",
-                framework=name,
-                figure=metric_label(RATE),
-                workload=one_line(workload),
-            ),
+            what=_("{framework}: {figure}", framework=name, figure=metric_label(RATE)),
             published=figure.text,
             low=figure.low,
             high=figure.high,
-            own=rate,
-            scale=scale_for(rate.unit, [rate.median]),
-            differs=(model, *_read(data, own, rate), device),
-            where=Where(workload, variant, RATE),
+            own=slowest,
+            scale=scale_for(slowest.unit, [slowest.median]),
+            differs=(
+                model,
+                quantization,
+                _("prompt: not stated, here {own}", own=commas(map(one_line, rates))),
+                *_read(data, own, slowest, fastest),
+                device,
+            ),
+            where=Where(ordered[0], variant, RATE),
+            last=fastest if len(rates) > 1 else None,
         )
     peak = data.summary(latency, variant, MEMORY)
     if peak is not None and peak.median is not None:
@@ -161,38 +167,52 @@ def _of_framework(
             scale=scale_for(peak.unit, [peak.median]),
             differs=(
                 model,
+                _stated(figure.text, ours) or quantization,
                 *_size(own),
-                _("memory read: not stated; here the peak of the resident set"),
+                _("memory read: not stated, here the peak of the resident set"),
                 device,
             ),
             where=Where(latency, variant, MEMORY),
         )
 
 
-def _read(data: ReportData, own: Standing, rate: Summary) -> tuple[str, ...]:
+def _stated(printed: str, own: str) -> str:
+    """The quantisation beside ours, where a printed figure names it, as in ``4.2GB(Q4)``."""
+    found = _IN_BRACKETS.search(printed)
+    return _("quantisation: {published}, here {own}", published=found[1], own=own) if found else ""
+
+
+def _model(published: str, part: Part, variant: VariantRecord) -> str:
+    name = model_text(part, variant).removesuffix(f", {variant.quantization}")
+    return _("model: {published}, here {own}", published=published, own=name)
+
+
+def _read(data: ReportData, own: Standing, slowest: Summary, fastest: Summary) -> tuple[str, ...]:
     """What both rates take of a memory, which does not depend on the model's size."""
     assert own.chosen is not None
-    assert rate.median is not None
+    assert slowest.median is not None
+    assert fastest.median is not None
     read = read_per_token(data, own.chosen)
     if not read:
-        return (_("weights read per token: not stated; here not known"),)
+        return (_("weights read per token: not stated, here not known"),)
     figure = next(
         each for each in published_frameworks().rows if each.framework == own.key
     ).decode_rate
     theirs = published_bytes_per_token()
+    ours = [number(each * read / 1e9, 1) for each in (slowest.median, fastest.median)]
     assert figure.low is not None
     assert figure.high is not None
     return (
         _(
-            "weights read per token: {published} GB if in Q4_0; here {own} GB",
+            "weights read per token: {published} GB if in Q4_0, here {own} GB",
             published=number(theirs / 1e9, 2),
             own=number(read / 1e9, 3),
         ),
         _(
-            "bandwidth that the rate takes: {low} to {high} GB/s if in Q4_0; here {own} GB/s",
+            "bandwidth that the rate takes: {low} to {high} GB/s if in Q4_0, here {own} GB/s",
             low=number(figure.low * theirs / 1e9, 0),
             high=number(figure.high * theirs / 1e9, 0),
-            own=number(rate.median * read / 1e9, 1),
+            own=ours[0] if ours[0] == ours[1] else "–".join(ours),
         ),
     )
 
@@ -202,7 +222,7 @@ def _size(own: Standing) -> tuple[str, ...]:
         return ()
     return (
         _(
-            "model on disk: {published} GB if in Q4_0, as the same document says; here {own} GB",
+            "model on disk: {published} GB if in Q4_0, as the same document says, here {own} GB",
             published=number(published_size() / 1e9, 1),
             own=number(own.chosen.artifact.bytes / 1e9, 3),
         ),
@@ -264,13 +284,9 @@ def _of_format(
     """
     (row, base), (record, whole), speed = printed, variants, found.speed
     part = data.part_of(record.id)
-    model = _(
-        "model: {published}; here {own}",
-        published=published_formats().model,
-        own=model_text(part, record),
-    )
-    device = _("device: not stated; here {own}", own=one_line(part.record.machine.cpu_model))
-    text = _("text: not stated; here {own}", own=one_line(found.quality))
+    model = _model(published_formats().model, part, record)
+    device = _("device: not stated, here {own}", own=one_line(part.record.machine.cpu_model))
+    text = _("text: not stated, here {own}", own=one_line(found.quality))
 
     def what(figure: str) -> str:
         return _("{framework}: {figure}", framework=row.format, figure=figure)
@@ -324,7 +340,7 @@ def _of_format(
             row.relative_read.middle,
             _summary(read),
             SHARE,
-            (model, _("what is counted: the model's size; here the weights that a token reads")),
+            (model, _("what is counted: the model's size, here the weights that a token reads")),
         )
 
 

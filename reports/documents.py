@@ -7,28 +7,27 @@ which device or with which text it got a figure, that is what differs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from edgebench.reports.document_figures import Pair, format_pairs, framework_pairs
-from edgebench.reports.format import CHANGE, number, percent, shown
+from edgebench.reports.format import CHANGE, Shown, number, percent, shown
 from edgebench.reports.formats_quoted import published_formats_table
 from edgebench.reports.framework_choice import standings
 from edgebench.reports.frameworks_table import (
     framework_name,
 )
 from edgebench.reports.languages import _
-from edgebench.reports.languages.words import commas, semicolons
+from edgebench.reports.languages.words import commas, day_text, semicolons
 from edgebench.reports.physics import (
     platform_checks,
-    power_column_agrees,
     speedup_checks,
 )
-from edgebench.reports.platforms_table import verdict_text
 from edgebench.reports.published.cells import chip, words_column
 from edgebench.reports.published.load import (
     published_frameworks,
 )
-from edgebench.reports.sentences import Name, fill
+from edgebench.reports.sentences import fill
 from edgebench.reports.table_model import Row, Table, TableTexts, Value
 from edgebench.reports.text import one_line
 
@@ -75,11 +74,13 @@ def _table(key: str, title: str, pairs: Sequence[Pair]) -> Table:
         words_column("agreement", _("Published, against our 95 % interval"), _("our interval")),
         words_column("differs", _("What differs: published, this run"), _("what differs")),
     )
+    shared = _shared(pairs)
+    same = (_("In every row: {differs}.", differs=semicolons(shared)),) if shared else ()
     return Table(
         key=key,
         workload=title,
         columns=columns,
-        rows=tuple(_row(place, each) for place, each in enumerate(pairs)),
+        rows=tuple(_row(place, each, shared) for place, each in enumerate(pairs)),
         footnotes=(),
         remarks=(),
         texts=TableTexts(
@@ -90,13 +91,24 @@ def _table(key: str, title: str, pairs: Sequence[Pair]) -> Table:
                 "Ratios say how far apart two figures are that were got under different "
                 "conditions, and not who is right."
             ),
+            *same,
         ),
     )
 
 
-def _row(place: int, pair: Pair) -> Row:
+def _shared(pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """What differs in every one of several rows, which is told once."""
+    if len(pairs) == 1:
+        return ()
+    return tuple(
+        each for each in pairs[0].differs if all(each in other.differs for other in pairs[1:])
+    )
+
+
+def _row(place: int, pair: Pair, shared: Sequence[str]) -> Row:
     document = published_frameworks().document
-    text = shown(pair.own, pair.scale)
+    text = _ours(pair)
+    last = pair.last or pair.own
     assert pair.own.median is not None
     # A change has its zero where nothing changes, so that a ratio of two of them says nothing.
     ratio = "" if pair.scale is CHANGE else _ratio(pair)
@@ -104,7 +116,7 @@ def _row(place: int, pair: Pair) -> Row:
         variant=pair.what,
         engine="",
         place=place,
-        repetitions=pair.own.n,
+        repetitions=min(pair.own.n, last.n),
         remarks=(),
         failed=False,
         values=(
@@ -121,28 +133,43 @@ def _row(place: int, pair: Pair) -> Row:
                 interval=text.interval,
                 sort=pair.own.median,
                 low=pair.own.ci_low,
-                high=pair.own.ci_high,
+                high=last.ci_high,
                 unit=pair.own.unit,
-                n=pair.own.n,
+                n=min(pair.own.n, last.n),
                 source=pair.own.source,
                 where=pair.where,
             ),
             Value(ratio),
             Value(_agreement(pair)),
-            Value(semicolons(pair.differs)),
+            Value(semicolons(each for each in pair.differs if each not in shared)),
         ),
     )
 
 
+def _ours(pair: Pair) -> Shown:
+    """Ours without its unit: of a range the lowest and the highest, and the outer ends."""
+    low = shown(pair.own, pair.scale)
+    if pair.last is None:
+        return low
+    high = shown(pair.last, pair.scale)
+    value = low.value if low.value == high.value else f"{low.value}–{high.value}"
+    if not low.interval or not high.interval:
+        return Shown(value)
+    first, last = low.interval.partition(", ")[0], high.interval.rpartition(", ")[2]
+    return Shown(value, f"{first}, {last}")
+
+
 def _ratio(pair: Pair) -> str:
+    last = pair.last or pair.own
     assert pair.own.median is not None
-    lower, upper = pair.own.median / pair.high, pair.own.median / pair.low
-    first, last = (f"{each:#.2g}" if each < 1 else number(each, 2) for each in (lower, upper))
-    return first if first == last else f"{first}–{last}"
+    assert last.median is not None
+    lower, upper = pair.own.median / pair.high, last.median / pair.low
+    low, high = (f"{each:#.2g}" if each < 1 else number(each, 2) for each in (lower, upper))
+    return low if low == high else f"{low}–{high}"
 
 
 def _agreement(pair: Pair) -> str:
-    low, high = pair.own.ci_low, pair.own.ci_high
+    low, high = pair.own.ci_low, (pair.last or pair.own).ci_high
     if low is None or high is None:
         return _("ours has no interval")
     if pair.high < low:
@@ -155,7 +182,7 @@ def _agreement(pair: Pair) -> str:
 def _conditions(data: ReportData) -> Iterator[Sentence]:
     table = published_frameworks()
     machines = dict.fromkeys(one_line(each.record.machine.cpu_model) for each in data.parts)
-    dates = dict.fromkeys(each.record.created_at[:10] for each in data.parts)
+    dates = dict.fromkeys(_day(each.record.created_at) for each in data.parts)
     versions = dict.fromkeys(
         f"{each.engine} {(each.engine_version or '').partition(' (')[0]}".strip()
         for each in data.record.variants
@@ -184,18 +211,24 @@ def _conditions(data: ReportData) -> Iterator[Sentence]:
         )
 
 
+def _day(moment: str) -> str:
+    """The day of a recorded time in words; as it was recorded where it can't be read."""
+    try:
+        return day_text(date.fromisoformat(moment[:10]))
+    except ValueError:
+        return one_line(moment)
+
+
 def _physics() -> Iterator[Sentence]:
-    for check in platform_checks():
-        if check.verdict != "possible":
-            yield fill(
-                "Published for {device}: {verdict}",
-                device=Name(check.row.device),
-                verdict=verdict_text(check),
-            )
-    if power_column_agrees():
+    checks = platform_checks()
+    wrong = sum(each.verdict != "possible" for each in checks)
+    if wrong:
         yield fill(
-            "In the published table of platforms every tokens/s/W is the rate over the power, as "
-            "rounded there."
+            "{count} of the {all} published rates of platforms can't be as they stand: "
+            "{section} says why, at each of them.",
+            count=wrong,
+            all=len(checks),
+            section=_("Platforms"),
         )
     for each in speedup_checks():
         reached = each.speedup / each.bound

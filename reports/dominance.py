@@ -45,10 +45,10 @@ class Place:
 def dominating(places: Mapping[str, Place], *, higher: bool) -> dict[str, str]:
     """For each variant the one that dominates it; empty where none does.
 
-    One variant dominates another if it is better beyond doubt in cost or in perplexity, and not
-    worse beyond doubt in the other of the two. Perplexities differ beyond doubt where the 95 %
-    interval of their ratio, over pairs of windows, excludes 1; costs where their intervals share
-    no value. What can't be told apart counts as equal.
+    One variant dominates another if it is better in cost or in perplexity, and not worse in the
+    other of the two. Perplexities differ where the 95 % interval of their ratio, over pairs of
+    windows, excludes 1; costs where their intervals share no value, or, without intervals, by more
+    than `ALIKE_COST`. What can't be told apart counts as equal.
 
     Args:
         places: where each variant stands.
@@ -83,12 +83,16 @@ def dominating(places: Mapping[str, Place], *, higher: bool) -> dict[str, str]:
     }
 
 
-def cost_orders(costs: Sequence[Summary], *, higher: bool) -> NDArray[np.int8]:
-    """Which costs are better beyond doubt than which.
+def cost_orders(
+    costs: Sequence[Summary], *, higher: bool, beyond_doubt: bool = False
+) -> NDArray[np.int8]:
+    """Which costs are better than which, as far as can be told.
 
     Args:
         costs: with a median each.
         higher: whether more is better, as with a rate.
+        beyond_doubt: whether two of which not both have an interval count as equal, however far
+            apart they are; else their medians decide, up to `ALIKE_COST`.
 
     Returns:
         Shape (costs, costs): 1 where that of the row is better than that of the column, -1 where
@@ -100,14 +104,14 @@ def cost_orders(costs: Sequence[Summary], *, higher: bool) -> NDArray[np.int8]:
     overlap = (low[:, None] <= high[None, :]) & (low[None, :] <= high[:, None])
     known = ~np.isnan(low)
     size = np.maximum(np.abs(values)[:, None], np.abs(values)[None, :])
-    near = np.abs(values[:, None] - values[None, :]) <= ALIKE_COST * size
+    near = beyond_doubt | (np.abs(values[:, None] - values[None, :]) <= ALIKE_COST * size)
     alike = np.where(known[:, None] & known[None, :], overlap, near)
     sign = np.sign(values[:, None] - values[None, :]) * (1 if higher else -1)
     return np.where(alike, 0, sign).astype(np.int8)
 
 
 def perplexity_order(one: Place, other: Place) -> int:
-    """1 where the first is better beyond doubt, -1 where it is worse, 0 else."""
+    """1 where the first is better as far as can be told, -1 where it is worse, 0 else."""
     low, high = sorted((one, other), key=lambda each: each.perplexity)
     difference = compared(high.windows, low.windows)
     if difference.low is None or difference.high is None:

@@ -6,30 +6,34 @@ The page holds it once, as compact JSON, and its script shows it when a reader a
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from edgebench.harness.metrics.definitions import METRICS
 from edgebench.reports.colours import framework_colours
 from edgebench.reports.details import details
 from edgebench.reports.engines import engine_text
 from edgebench.reports.failures import LOADING
+from edgebench.reports.format import counted
+from edgebench.reports.languages import plural
 from edgebench.reports.metric_names import metric_label
 from edgebench.reports.options import options
+from edgebench.reports.samples import Behind, samples
 from edgebench.reports.table import flag_meaning, flag_text
 from edgebench.reports.text import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from edgebench.reports.data import ReportData
     from edgebench.reports.details import Detail
+    from edgebench.reports.failures import FailureView
     from edgebench.reports.table_model import Row, Where
 
 DIGITS = 6
 """Significant digits of a raw sample: more than any clock here resolves."""
-
-Cells = dict[tuple[str, str], list[tuple[int, int, dict[str, float]]]]
 
 
 class _Numbered:
@@ -68,37 +72,43 @@ class Places:
         return ".".join((*found.split(".", 2)[:2], key)) if found and key else found
 
 
-def drill_json(data: ReportData, found: Mapping[str, tuple[Detail, ...]] | None = None) -> str:
+def drill_json(
+    data: ReportData,
+    found: Mapping[str, tuple[Detail, ...]] | None = None,
+    folder: Path | None = None,
+) -> str:
     """The data behind the figures as JSON that can stand inside of a script element.
 
     Args:
         data: the report's data.
         found: by workload what `details` says, where it was asked already.
+        folder: where the page will lie; None where it is beside its run.
 
     Returns:
         An object with ``workloads`` (names), ``variants`` (objects), ``metrics`` (key, label),
         ``texts`` (sources, reasons, units, figures: everything that repeats, by number),
         ``flags`` (text, meaning), ``failures``, and ``cells``: by ``workload.variant`` an object
-        with n, f (flags), x (failures), b (blocks), r (repetitions) and m: by metric
-        ``[median, interval, min, max, sd/mean, n, source, reason, unit, samples]``, of which the
-        samples are in that unit, one a repetition, or one number where all are equal.
+        with n (how much it was measured, in words), f (flags), x (failures), b (by what samples
+        are of, their blocks) and m: by metric ``[median, interval, min, max, sd/mean, n, source,
+        reason, unit, samples, of]``. The samples are in that unit, one number where all are equal;
+        `of` says what they are of: 0 repetitions, 1 loads of the model, 2 windows of a text.
     """
-    texts, flags, failures = _Numbered(), _Numbered(), _failures(data)
+    texts, flags, failures = _Numbered(), _Numbered(), _failures(data, folder)
     keys = [*(key for key in METRICS if key in data.metric_keys)]
     keys += sorted(data.metric_keys - set(keys))
     places = {key: at for at, key in enumerate(keys)}
-    samples = _samples(data)
     cells: dict[str, object] = {}
     for w, workload in enumerate(data.record.workloads):
         rows = details(data, workload.name) if found is None else found[workload.name]
-        by_variant: dict[str, list[Detail]] = defaultdict(list)
+        by_variant: dict[str, list[Detail]] = {each: [] for each in data.variant_ids}
         for row in rows:
             by_variant[row.variant].append(row)
+        behind = samples(data, workload)
         for v, variant in enumerate(data.variant_ids):
             cell = data.cell(workload.name, variant)
-            taken = samples.get((workload.name, variant), [])
+            own = behind.get(variant, Behind())
             cells[f"{w}.{v}"] = {
-                "n": cell.n,
+                "n": texts(_extent(cell.n, own)),
                 "s": cell.status,
                 "f": [flags(flag) for flag in cell.flags],
                 "x": [
@@ -106,9 +116,8 @@ def drill_json(data: ReportData, found: Mapping[str, tuple[Detail, ...]] | None 
                     for at, (whose, where, _view) in enumerate(failures)
                     if whose == variant and (workload.name in where or LOADING in where)
                 ],
-                "b": [block for block, _repetition, _values in taken],
-                "r": [repetition for _block, repetition, _values in taken],
-                "m": {places[row.key]: _figures(row, taken, texts) for row in by_variant[variant]},
+                "b": own.blocks,
+                "m": {places[row.key]: _figures(row, own, texts) for row in by_variant[variant]},
             }
     return _embedded(
         {
@@ -125,13 +134,16 @@ def drill_json(data: ReportData, found: Mapping[str, tuple[Detail, ...]] | None 
     )
 
 
-def _figures(
-    row: Detail, taken: Iterable[tuple[int, int, dict[str, float]]], texts: _Numbered
-) -> list[object]:
-    scaled = [
-        None if (value := values.get(row.key)) is None else _short(row.scale.of(value))
-        for _block, _repetition, values in taken
-    ]
+def _extent(repetitions: int, behind: Behind) -> str:
+    """How much stands behind a cell, in words."""
+    if behind.windows:
+        return counted("{count} window", "{count} windows", behind.windows)
+    return plural("{count} measured repetition", "{count} measured repetitions", repetitions)
+
+
+def _figures(row: Detail, behind: Behind, texts: _Numbered) -> list[object]:
+    of, values = behind.of(row.key)
+    scaled = [None if value is None else _short(row.scale.of(value)) for value in values]
     known = [each for each in scaled if each is not None]
     samples: object = None
     if known:
@@ -141,6 +153,7 @@ def _figures(
         row.repetitions,
         *(texts(each) for each in (row.source, row.reason, row.unit)),
         samples,
+        of,
     ]
 
 
@@ -150,18 +163,9 @@ def _short(value: float) -> float | int:
     return int(short) if short.is_integer() else short
 
 
-def _samples(data: ReportData) -> Cells:
-    """Block, repetition and values of each measured repetition that succeeded, by cell."""
-    found: Cells = defaultdict(list)
-    for trial in data.run.trials:
-        if trial.phase != "measured" or trial.status != "ok" or trial.workload is None:
-            continue
-        values = {key: each.value for key, each in trial.metrics.items() if each.value is not None}
-        found[trial.workload, trial.variant].append((trial.block, trial.repetition, values))
-    return found
-
-
-def _failures(data: ReportData) -> list[tuple[str, tuple[str, ...], dict[str, object]]]:
+def _failures(
+    data: ReportData, folder: Path | None
+) -> list[tuple[str, tuple[str, ...], dict[str, object]]]:
     return [
         (
             each.variant,
@@ -170,7 +174,8 @@ def _failures(data: ReportData) -> list[tuple[str, tuple[str, ...], dict[str, ob
                 "what": clean(each.what),
                 "message": clean(each.message),
                 "count": each.count,
-                "log": _link(each.log),
+                "log": clean(each.log or ""),
+                "href": log_link(data, each, folder),
                 "tail": each.log_tail,
             },
         )
@@ -178,11 +183,32 @@ def _failures(data: ReportData) -> list[tuple[str, tuple[str, ...], dict[str, ob
     ]
 
 
-def _link(log: str | None) -> str:
-    """The log's path where it is relative, so that a link can lead there; else empty."""
-    if not log or log.startswith("/") or ":" in log or "\\" in log:
+def log_link(data: ReportData, failure: FailureView, folder: Path | None = None) -> str:
+    """Where a failure's log lies, as a link from the page; empty where none can lead there.
+
+    Only a relative path below the run's folder becomes one.
+
+    Args:
+        data: the report's data.
+        failure: one of its failures.
+        folder: where the page will lie; None where it is beside its run.
+    """
+    log = failure.log or ""
+    if not log or log.startswith("/") or ":" in log or "\\" in log or ".." in log.split("/"):
         return ""
-    return clean(log)
+    place = run_folder(Path(data.part_of(failure.variant).path), folder)
+    return quote(clean(f"{place}/{log}" if place else log))
+
+
+def run_folder(run: Path, folder: Path | None) -> str:
+    """A run's folder as seen from the page, with ``/`` between names; empty where it is its own."""
+    if folder is None or run.resolve() == folder.resolve():
+        return ""
+    try:
+        return Path(os.path.relpath(run.resolve(), folder.resolve())).as_posix()
+    except ValueError:
+        # On another drive: no relative path leads there.
+        return run.resolve().as_posix()
 
 
 def _variants(data: ReportData) -> list[dict[str, object]]:

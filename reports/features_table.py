@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from edgebench.harness.results.model import Summary
 from edgebench.reports.engines import engine_text
 from edgebench.reports.format import number, quantity, scale_for, shown
 from edgebench.reports.framework_choice import (
@@ -23,6 +24,7 @@ from edgebench.reports.framework_choice import (
 from edgebench.reports.frameworks_table import offered_value
 from edgebench.reports.languages import _
 from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.languages.words import day_text
 from edgebench.reports.published.cells import (
     Footnotes,
     chip,
@@ -33,7 +35,9 @@ from edgebench.reports.published.cells import (
     words_column,
 )
 from edgebench.reports.published.load import documents, published_features
-from edgebench.reports.stars import MOST, rule_text, stars_for
+from edgebench.reports.selection.goals import stands_of
+from edgebench.reports.selection.samples import interval
+from edgebench.reports.stars import MOST, doubt_text, rule_text, stars_for
 from edgebench.reports.table import flag_text
 from edgebench.reports.table_model import Row, Table, TableTexts, Value, Where
 from edgebench.reports.text import one_line
@@ -195,14 +199,15 @@ class _Run:
             return footnotes.missing(reason)
         if unrated := self._unrated(standing, rated):
             return footnotes.missing(unrated)
-        share = own.rate / max(each.rate for each in rated.values())
-        stars = stars_for(share)
+        best = max(rated.values(), key=lambda each: each.rate)
+        share = self._share(own, best)
+        stars = stars_for(share.median or 0.0)
         rates = rates_of(self.data, own.variant)
         text = _(
             "{stars}/{most} ({share} of the best; {rate} tokens/s)",
             stars=stars,
             most=MOST,
-            share=number(share, 2),
+            share=number(share.median or 0.0, 2),
             rate=number(own.rate, 1),
         )
         only = next(iter(rates.values())) if len(rates) == 1 else None
@@ -221,8 +226,23 @@ class _Run:
             source="derived",
             flags=tuple(flags),
             stars=stars,
+            footnote=footnotes.number(doubt_text(share)),
+            reason=doubt_text(share),
             where=Where(next(iter(rates)), own.variant.id, RATE),
         )
+
+    def _share(self, own: _Fastest, best: _Fastest) -> Summary:
+        """A rate as a share of the best one, of pairs within blocks where there are some."""
+        if own.variant.id == best.variant.id:
+            return Summary(median=1.0, ci_low=1.0, ci_high=1.0, n=1, unit="1", source="derived")
+        stands = stands_of(self.data)
+        workloads = tuple(rates_of(self.data, own.variant))
+        found = stands.samples.ratio(workloads, own.variant.id, best.variant.id, RATE)
+        if found is None:
+            return Summary(median=own.rate / best.rate, n=1, unit="1", source="derived")
+        point, drawn = found
+        low, high = interval(drawn) if drawn is not None else (None, None)
+        return Summary(median=point, ci_low=low, ci_high=high, n=1, unit="1", source="derived")
 
     def _unrated(self, standing: Standing, rated: Mapping[str, _Fastest]) -> str:
         """Why a framework that has a rate has no stars; empty where it can have some."""
@@ -308,11 +328,11 @@ def _quoted_row(
 ) -> Row:
     said = {str(key): each for key, each in feature.cells.items()}
     said_by = chip if feature.key in FACTS else opinion_chip
-    silent = footnotes.silent(_("the document does not speak of it"), published.document)
     values = []
     for each in frameworks:
         if each not in said:
-            values.append(silent)
+            reason = _("the document does not speak of it")
+            values.append(footnotes.silent(reason, published.document))
         elif feature.key in FACTS:
             values.append(quoted_fact(said[each], published.document))
         else:
@@ -360,7 +380,7 @@ def _no_community(standing: Standing, footnotes: Footnotes) -> Value:
 
 def _notes(run: _Run, published: FeatureTable) -> tuple[str, ...]:
     document = documents()[published.document]
-    date = document.date.isoformat() if document.date else _("no date")
+    date = day_text(document.date) if document.date else _("no date")
     notes = [
         _(
             "Quoted from: {title} ({date}). What it says of frameworks without figures is its "

@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from edgebench.reports import facts, page_words
-from edgebench.reports.cell_padding import marked, padding
+from edgebench.reports.cell_padding import labelled, marked, padding, quoted_remarks
 from edgebench.reports.data import build_report_data
-from edgebench.reports.drill import Places
+from edgebench.reports.drill import Places, log_link, run_folder
 from edgebench.reports.format import duration
 from edgebench.reports.languages import _, current, plural
 from edgebench.reports.page_sections import sections
@@ -34,13 +35,19 @@ def render_html(run: Run) -> str:
     return render_page(build_report_data(run))
 
 
-def render_page(data: ReportData) -> str:
-    """The data of a report as one self-contained HTML page, in the current language."""
+def render_page(data: ReportData, folder: Path | None = None) -> str:
+    """The data of a report as one self-contained HTML page, in the current language.
+
+    Args:
+        data: the report's data.
+        folder: where the page will lie, so that it can say where its runs and their logs are; None
+            where it is beside its run.
+    """
     environment = _environment()
     style = "\n".join(_template_text(environment, name) for name in STYLES)
     parts = "\n".join(_template_text(environment, name) for name in SCRIPTS)
     script = f'(() => {{\n"use strict";\n{parts}\n}})();\n'
-    page = sections(data)
+    page = sections(data, folder)
     return environment.get_template("report.html.j2").render(
         page.context,
         groups=page.groups,
@@ -49,6 +56,8 @@ def render_page(data: ReportData) -> str:
         record=data.record,
         language=current(),
         places=Places(data),
+        log_link=lambda failure: log_link(data, failure, folder),
+        run_folder=lambda part: run_folder(Path(part.path), folder),
         quoted=page_words.quoted(),
         style=Markup(style),  # noqa: S704 - our own files
         script=Markup(script),  # noqa: S704 - our own files
@@ -81,6 +90,8 @@ def _environment() -> Environment:
         "plural": plural,
         "padding": padding,
         "marked": marked,
+        "labelled": labelled,
+        "quoted_remarks": quoted_remarks,
         "moment": facts.moment,
         "machine_facts": facts.machine_facts,
         "machine_warnings": facts.machine_warnings,
@@ -90,6 +101,7 @@ def _environment() -> Environment:
         "strong": _strong,
         "code": _code,
         "link": _link,
+        "anchor": _anchor,
     }
     return environment
 
@@ -132,6 +144,10 @@ def _code(text: str) -> Markup:
 
 def _link(section: str, text: str) -> Markup:
     return Markup('<a href="#{}">{}</a>').format(section, text)
+
+
+def _anchor(address: str, text: str) -> Markup:
+    return Markup('<a href="{}">{}</a>').format(address, clean(text))
 
 
 def _template_text(environment: Environment, name: str) -> str:

@@ -17,6 +17,7 @@ from edgebench.reports.languages.words import commas, paragraph
 from edgebench.reports.markdown_choice import choice_blocks
 from edgebench.reports.markdown_text import (
     bullets,
+    pair,
     rows_and_columns,
     sentence_text,
     table_blocks,
@@ -108,11 +109,11 @@ def _head(data: ReportData) -> Iterator[str]:
 def _short(data: ReportData) -> Iterator[str]:
     yield title(_("In short"))
     for answer in answers(data):
-        yield f"**{markdown(answer.workload)}**: {sentence_text(answer.paragraph)}"
+        yield pair(f"**{markdown(answer.workload)}**", sentence_text(answer.paragraph))
     for workload in data.quality_names:
         sentence = quality_answer(data, workload)
         if sentence:
-            yield f"**{markdown(workload)}**: {sentence_text(sentence)}"
+            yield pair(f"**{markdown(workload)}**", sentence_text(sentence))
     notes = (*part_notes(data), *facts.source_notes(data))
     if notes:
         yield bullets(markdown(note) for note in notes)
@@ -180,10 +181,10 @@ def _tasks(data: ReportData) -> Iterator[str]:
     yield title(_("Tasks"))
     yield _(TASKS_INTRO)
     for each in tables:
-        yield f"### {markdown(each.table.workload)}: {markdown(each.task)}"
+        yield pair(f"### {markdown(each.table.workload)}", markdown(each.task))
         yield from _shown(data, each.table)
         if each.used:
-            yield bullets(f"{markdown_code(who)}: {markdown(text)}" for who, text in each.used)
+            yield bullets(pair(markdown_code(who), markdown(text)) for who, text in each.used)
 
 
 def _quality(data: ReportData) -> Iterator[str]:
@@ -244,8 +245,8 @@ def _sameness(data: ReportData) -> Iterator[str]:
         yield f"### {markdown(table.workload)}"
         yield from _shown(data, table)
     lines = [
-        *(f"{markdown_code(row.variant)}: {markdown(why)}" for row in view.rows for why in row.why),
-        *(f"{markdown(who)}: {markdown(remark)}" for who, remark in view.remarks),
+        *(pair(markdown_code(row.variant), markdown(why)) for row in view.rows for why in row.why),
+        *(pair(markdown(who), markdown(remark)) for who, remark in view.remarks),
         *(markdown(note) for note in view.notes),
     ]
     if lines:
@@ -269,10 +270,10 @@ def _failures(data: ReportData) -> Iterator[str]:
             )
         )
         message = markdown(recorded(failure.message))
-        yield f"**{markdown(failure.variant)}** {markdown(what)} {message}"
+        yield paragraph((f"**{markdown(failure.variant)}** {markdown(what)}", message))
         if failure.log_tail:
             if failure.log:
-                yield markdown(_("The end of the log:")) + f" {markdown_code(failure.log)}"
+                yield pair(markdown(_("The end of the log")), markdown_code(failure.log))
             yield markdown_block(failure.log_tail)
 
 
@@ -282,8 +283,8 @@ def _sweeps(data: ReportData) -> Iterator[str]:
         return
     yield title(_("Sweeps"))
     for number, sweep in enumerate(found):
-        where = f"{markdown(sweep.base)}, {markdown(sweep.workload)}"
-        yield f"{where}: {sentence_text(sweep.verdict)}"
+        where = commas(map(markdown, (sweep.base, sweep.workload)))
+        yield pair(where, sentence_text(sweep.verdict))
         yield from _shown(data, sweep_table(sweep, number))
 
 
@@ -293,25 +294,26 @@ def _options(data: ReportData) -> Iterator[str]:
     table = options_table(data, compared)
     if table is not None:
         names = commas(markdown_code(name) for name in compared.differing)
-        differs = _("Differs between the variants:")
-        yield f"{differs} {names}"
+        yield pair(markdown(_("Differs between the variants")), names)
         yield from _shown(data, table)
     if compared.overruled:
         yield bullets(
-            f"{markdown_code(variant)}: "
-            + markdown(
-                _(
-                    "asked for {name} = {asked}; the framework used {used}.",
-                    name=name,
-                    asked=asked,
-                    used=used,
-                )
+            pair(
+                markdown_code(variant),
+                markdown(
+                    _(
+                        "asked for {name} = {asked}; the framework used {used}.",
+                        name=name,
+                        asked=asked,
+                        used=used,
+                    )
+                ),
             )
             for variant, name, asked, used in compared.overruled
         )
     if compared.shared:
         yield _("The same in every variant:")
-        yield bullets(f"{markdown(name)}: {markdown(value)}" for name, value in compared.shared)
+        yield bullets(pair(markdown(name), markdown(value)) for name, value in compared.shared)
 
 
 def _machines(data: ReportData) -> Iterator[str]:
@@ -325,10 +327,10 @@ def _machines(data: ReportData) -> Iterator[str]:
         if machine.fingerprint in seen:
             continue
         seen.add(machine.fingerprint)
-        which = f": {markdown(machine_name(machine))}" if several(data) else ""
-        yield title(_("Machine")) + which
+        heading = title(_("Machine"))
+        yield pair(heading, markdown(machine_name(machine))) if several(data) else heading
         yield bullets(
-            f"{markdown(name)}: {markdown(value)}" for name, value in facts.machine_facts(machine)
+            pair(markdown(name), markdown(value)) for name, value in facts.machine_facts(machine)
         )
         warnings = facts.machine_warnings(machine)
         if warnings:
@@ -357,7 +359,7 @@ def _method(data: ReportData) -> Iterator[str]:
     spent = where_the_time_went(data.record)
     if spent:
         yield title(_("Where the time went"), level=3)
-        yield bullets(f"{name}: {text}" for name, text in spent)
+        yield bullets(pair(name, text) for name, text in spent)
 
 
 def _again(data: ReportData) -> Iterator[str]:
@@ -394,4 +396,4 @@ def _run(data: ReportData, part: Part) -> Iterator[str]:
         (_("Model source"), facts.scenario_text(data, "model", "source")),
         (_("Scenario, sha256"), record.scenario_sha256),
     ]
-    yield bullets(f"{name}: {markdown(value)}" for name, value in pairs if value)
+    yield bullets(pair(name, markdown(value)) for name, value in pairs if value)

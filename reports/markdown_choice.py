@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from edgebench.reports.framework_choice import framework_name
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.words import semicolons
-from edgebench.reports.markdown_text import bullets, sentence_text, table_blocks, title
+from edgebench.reports.markdown_text import bullets, pair, sentence_text, table_blocks, title
 from edgebench.reports.text import markdown
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ _KINDS = {
     "supports": N_("for it"),
     "contradicts": N_("against it"),
     "fails": N_("fails a limit"),
+    "failed": N_("failed"),
     "lacks": N_("lacks"),
     "unknown": N_("not known"),
+    "note": N_("note"),
 }
 """What a finding is; to be looked up."""
 
@@ -80,12 +82,17 @@ def _walk(walk: Walk) -> Iterator[str]:
         yield markdown(_("It fits, by the document:"))
         yield bullets(map(markdown, walk.fits))
     if walk.mermaid:
-        # Its labels hold letters, digits and plain punctuation only: none can close the fence.
+        # No label holds a backtick as it is: none can close the fence.
         yield f"```mermaid\n{walk.mermaid}\n```"
 
 
 def _measured(measured: Measured, names: Collection[str]) -> Iterator[str]:
-    yield title(_("By the measurements alone"), level=3)
+    found = (
+        _("From the measurements, and what documents say of abilities")
+        if measured.by_documents
+        else _("From the measurements alone")
+    )
+    yield title(found, level=3)
     for sentence in measured.sentences:
         yield sentence_text(sentence)
     if measured.table is not None:
@@ -93,13 +100,15 @@ def _measured(measured: Measured, names: Collection[str]) -> Iterator[str]:
 
 
 def _evidence(evidence: Evidence) -> Iterator[str]:
-    nothing = _("has no measured values")
-    ran = "" if evidence.ran else f" ({markdown(nothing)})"
+    state = "" if evidence.ran else _("has no measured values")
+    if evidence.state == "partly":
+        state = _("measured in part")
+    ran = f" ({markdown(state)})" if state else ""
     yield f"**{markdown(evidence.framework)}**{ran}"
     quoted = _("quoted")
     if evidence.findings:
         yield bullets(
-            f"{markdown(_(_KINDS.get(each.kind, each.kind)))}: {sentence_text(each.sentence)}"
+            pair(markdown(_(_KINDS.get(each.kind, each.kind))), sentence_text(each.sentence))
             + (f" *({markdown(quoted)})*" if each.quoted else "")
             for each in evidence.findings
         )

@@ -136,3 +136,8 @@ def _within(text: str) -> str:
 def bullets(lines: Iterable[str]) -> str:
     """A list of texts that are Markdown already."""
     return "\n".join(f"- {line}" for line in lines)
+
+
+def pair(label: str, text: str) -> str:
+    """A label and what belongs to it, both Markdown already, with the language's colon between."""
+    return f"{label}{_(': ')}{text}"

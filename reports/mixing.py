@@ -141,7 +141,8 @@ def _refuse_other_workload(one: ReportData, other: ReportData) -> None:
                 "Give one of the workloads another name, or run one of them again as the other is."
             )
             _refuse(
-                f"the workload '{one_line(mine.name)}' is another one in each: {what} differs",
+                f"the workload '{one_line(mine.name)}' is another one in each: "
+                f"the two differ in {what}",
                 (one, own),
                 (other, else_),
                 remedy,

@@ -26,7 +26,8 @@ from edgebench.reports.quality import INTRO as QUALITY_INTRO
 from edgebench.reports.quality import quality_views
 from edgebench.reports.quality_answer import quality_answer
 from edgebench.reports.quantization import quantization_table
-from edgebench.reports.selection.select import selection_of
+from edgebench.reports.selection.limits import limit_texts
+from edgebench.reports.selection.select import requirements_of, selection_of
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
 from edgebench.reports.tasks import INTRO as TASKS_INTRO
@@ -41,6 +42,7 @@ from edgebench.reports.word_tables import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from edgebench.reports.data import ReportData
     from edgebench.reports.details import Detail
@@ -66,8 +68,13 @@ class Sections:
     behind: str
 
 
-def sections(data: ReportData) -> Sections:
-    """All sections that this report has something to say in."""
+def sections(data: ReportData, folder: Path | None = None) -> Sections:
+    """All sections that this report has something to say in.
+
+    Args:
+        data: the report's data.
+        folder: where the page will lie; None where it is beside its run.
+    """
     found = _details(data)
     context = _context(data, found)
     groups = []
@@ -78,7 +85,7 @@ def sections(data: ReportData) -> Sections:
         groups=tuple((group, names) for group, names in groups if names),
         titles=_titles(),
         context=context,
-        behind=drill_json(data, found),
+        behind=drill_json(data, found, folder),
     )
 
 
@@ -105,15 +112,16 @@ _NEEDS = {
 
 def _order() -> tuple[tuple[str, tuple[str, ...]], ...]:
     return (
-        (_("Decide"), ("short", "recommendation")),
+        (_("Decide"), ("short", "recommendation", "frameworks")),
+        (_("Look"), ("pictures",)),
         (
             _("Compare"),
             (
-                *("frameworks", "comparison", "tasks", "quantization", "quality", "fronts"),
+                *("comparison", "tasks", "quantization", "fronts", "quality"),
                 *("platforms", "features", "documents"),
             ),
         ),
-        (_("Look"), ("pictures", "roofline", "tokens", "memory")),
+        (_("Details"), ("roofline", "tokens", "memory")),
         (_("Check"), ("same", "failures", "sweeps", "options", "machine", "method")),
         (_("Go on"), ("figures", "again")),
     )
@@ -185,6 +193,7 @@ def _decide(data: ReportData) -> dict[str, object]:
         "quality_answers": [(each, sentence) for each, sentence in rated if sentence],
         "notes": (*facts.source_notes(data), *part_notes(data)),
         "selection": selection_of(data),
+        "limited": bool(limit_texts(requirements_of(data))),
         "folders": "RUN_DIR",
         "runner_colours": {
             name: colours[each.id]

@@ -15,7 +15,9 @@ _FINDINGS = {
     "contradicts": N_("✗ against"),
     "fails": N_("✗ limit missed"),
     "lacks": N_("✗ lacks"),
+    "failed": N_("✗ failed"),
     "unknown": N_("? unknown"),
+    "note": N_("· note"),
 }
 _GIVEN_BY = {
     "scenario": N_("(says the scenario)"),
@@ -34,6 +36,15 @@ _MESSAGES = {
     "copied": N_("Copied {count} rows as {form}."),
     "not_copied": N_("The browser refused to copy."),
     "interval": N_("95 % interval"),
+    "labelled": N_("{label}, {unit}"),
+    "with_unit": N_("{label} ({unit})"),
+    "in_brackets": N_("({text})"),
+    "comma": N_(", "),
+    "semicolon": N_("; "),
+    "colon": N_(": "),
+    "engine": N_("Engine"),
+    "remarks": N_("Remarks"),
+    "notes": N_("Notes"),
     "low": N_("low"),
     "high": N_("high"),
     "close": N_("Close"),
@@ -46,19 +57,31 @@ _MESSAGES = {
     "why": N_("Source, or why not"),
     "all_metrics": N_("All metrics on {workload}"),
     "samples": N_("Samples: {metric}"),
+    "samples_1": N_("Loads of the model: {metric}"),
+    "samples_2": N_("Windows of the text: {metric}"),
     "no_samples": N_("{metric}: no samples of single repetitions."),
+    "no_samples_1": N_("{metric}: no samples of single loads."),
+    "no_samples_2": N_("{metric}: no values of single windows in this page."),
     "same_samples": N_("All {count} repetitions: {value}."),
+    "same_samples_1": N_("All {count} loads: {value}."),
+    "same_samples_2": N_("All {count} windows: {value}."),
     "picture": N_("{count} samples in the order of the run, from {least} to {most}."),
+    "picture_2": N_("{count} values in the order of the text, from {least} to {most}."),
     "by_block": N_("Samples by block"),
+    "by_block_2": N_("Values by window"),
     "block": N_("Block"),
+    "block_2": N_("Windows"),
     "values": N_("Values, in the order of the repetitions"),
+    "values_1": N_("Values, in the order of the loads"),
+    "values_2": N_("Values, in the order of the text"),
     "order": N_("repetitions, block by block"),
+    "order_1": N_("loads, block by block"),
+    "order_2": N_("windows, in the order of the text"),
     "failure": N_("It {what}."),
     "log": N_("The end of its log"),
     "options": N_("Options in effect"),
     "no_options": N_("As every variant; see Options in effect."),
     "file": N_("Model file"),
-    "repetitions": N_("{count} measured repetitions"),
 }
 
 
@@ -75,7 +98,7 @@ def quoted() -> dict[str, str]:
 
 def given_by(who: str) -> str:
     """Who answered a question of a decision tree."""
-    return _(_GIVEN_BY[who]) if who in _GIVEN_BY else f"({_(who)})"
+    return _(_GIVEN_BY[who]) if who in _GIVEN_BY else _("({text})", text=_(who))
 
 
 def finding_words(kind: str) -> str:

@@ -132,10 +132,10 @@ class Fronts:
         """Who is dominated, a sentence or two; or why that is not known."""
         if self.fronts[0].judged:
             return _(
-                "A variant is dominated where another one is better beyond doubt in one of the two "
-                "and not worse beyond doubt in the other. What can't be told apart counts as "
-                "equal: perplexities by their pairs of windows, costs by their intervals (or, "
-                "without, up to {share}).",
+                "A variant is dominated where another one is better in one of the two and not "
+                "worse in the other. What can't be told apart counts as equal: perplexities by "
+                "their pairs of windows, costs by their intervals. Costs without intervals count "
+                "as equal up to {share}, and beyond that by their medians alone: a hint only.",
                 share=percent(ALIKE_COST),
             )
         return plural(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from edgebench.harness.results.run import RUN_FILE, TRIALS_FILE
 from edgebench.reports.engines import engine_text
 from edgebench.reports.facts import Banner, moment
 from edgebench.reports.format import Scale, duration, percent, quantity
@@ -46,10 +47,10 @@ def several(data: ReportData) -> bool:
 
 
 def part_banners(data: ReportData) -> tuple[Banner, ...]:
-    """What limits a report of several runs; nothing for one alone."""
+    """What limits a report of several runs, and of any: that trials are lost."""
     if not several(data):
-        return ()
-    return (_combined(data), *_unfinished(data), *_damaged(data))
+        return tuple(_lost(data))
+    return (_combined(data), *_unfinished(data), *_damaged(data), *_lost(data))
 
 
 def part_notes(data: ReportData) -> tuple[str, ...]:
@@ -72,10 +73,13 @@ def runs_table(data: ReportData) -> Table | None:
         ("engines", _("Engines")),
         ("edgebench", "edgebench"),
         ("seed", _("Seed")),
-        ("run", _("Run")),
+        ("run", _("Run's id")),
     )
+    # Where the ids are what the runs are called, they stand in front already.
+    named = all(part.label == one_line(part.record.id) for part in data.parts)
+    shown = len(heads) - named
     columns = tuple(
-        Column(key, head, head, Scale(""), None, words=key != "seed") for key, head in heads
+        Column(key, head, head, Scale(""), None, words=key != "seed") for key, head in heads[:shown]
     )
     rows = tuple(
         Row(
@@ -85,7 +89,7 @@ def runs_table(data: ReportData) -> Table | None:
             repetitions=0,
             remarks=(),
             failed=False,
-            values=tuple(Value(text) for text in _texts(part)),
+            values=tuple(map(Value, _texts(part)[:shown])),
         )
         for place, part in enumerate(data.parts)
     )
@@ -155,10 +159,10 @@ def _unfinished(data: ReportData) -> Iterator[Banner]:
             1 for each in data.cells.values() if each.variant in part.variants and each.n
         )
         title = (
-            _("{run} was interrupted.", run=one_line(part.label))
+            _("The run of {run} was interrupted.", run=one_line(part.label))
             if part.record.status == "interrupted"
             else _(
-                "{run} has not finished: it is still running, or it was killed.",
+                "The run of {run} has not finished: it is still running, or it was killed.",
                 run=one_line(part.label),
             )
         )
@@ -174,12 +178,56 @@ def _damaged(data: ReportData) -> Iterator[Banner]:
     for part in data.parts:
         if part.damaged_lines:
             title = plural(
-                "{count} line of the trials of {run} could not be read.",
-                "{count} lines of the trials of {run} could not be read.",
+                "{count} line of the trials of the run of {run} could not be read.",
+                "{count} lines of the trials of the run of {run} could not be read.",
                 part.damaged_lines,
                 run=one_line(part.label),
             )
             yield Banner(title, _("What the rest holds is shown."))
+
+
+def _lost(data: ReportData) -> Iterator[Banner]:
+    """Runs that finished, and whose trials do not hold what their record counts."""
+    for part in data.parts:
+        if part.record.status != "finished":
+            continue  # Its record counts nothing yet.
+        counted = sum(each.n for each in part.record.cells)
+        found = sum(each.n for each in data.cells.values() if each.variant in part.variants)
+        empty = not any(each.variant in part.variants for each in data.run.trials)
+        if not empty and counted - found <= part.damaged_lines:
+            continue
+        if not several(data):
+            title = (
+                _("{file} is missing or empty, though the run finished.", file=TRIALS_FILE)
+                if empty
+                else _("{file} is not whole, though the run finished.", file=TRIALS_FILE)
+            )
+        else:
+            label = one_line(part.label)
+            title = (
+                _(
+                    "{file} of the run of {run} is missing or empty, though the run finished.",
+                    file=TRIALS_FILE,
+                    run=label,
+                )
+                if empty
+                else _(
+                    "{file} of the run of {run} is not whole, though the run finished.",
+                    file=TRIALS_FILE,
+                    run=label,
+                )
+            )
+        counts = plural(
+            "{record} counts {count} result, {file} holds {found}.",
+            "{record} counts {count} results, {file} holds {found}.",
+            counted,
+            record=RUN_FILE,
+            file=TRIALS_FILE,
+            found=found,
+        )
+        remedy = _("All figures are from it: copy the whole folder of the run, and report again.")
+        # A run in which nothing could be loaded counts nothing, and still has its failures.
+        yield Banner(title, paragraph((counts, remedy) if counted else (remedy,)))
 
 
 def _notes(data: ReportData) -> Iterator[str]:

@@ -128,7 +128,7 @@ def _view(data: ReportData, workload: WorkloadRecord, quality: QualityRecord) ->
         workload.name,
         measured_only(summaries),
         best={"perplexity": found.marked} if found else {},
-        dresses=_dresses(),
+        dresses=dresses(),
         texts=TableTexts(
             how=_("over all windows, with the 95 % interval of resampled windows"),
             marked=_("perplexities are the best, or this text can't tell them apart from it."),
@@ -152,7 +152,8 @@ def _view(data: ReportData, workload: WorkloadRecord, quality: QualityRecord) ->
     )
 
 
-def _dresses() -> dict[str, Dress]:
+def dresses() -> dict[str, Dress]:
+    """How metrics of quality look wherever they are shown, where not as their keys say."""
     return {
         "perplexity_ratio": Dress(
             _("Perplexity against the reference"), _("PPL vs ref."), CHANGE, "lower"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from edgebench.reports.format import quantity
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 AT = " @ "
 """Between a variant's id and its run's label."""
 
+_DAY, _MINUTE = "%Y-%m-%d", "%H:%M"
 _NOISE = re.compile(
     r"\((?:R|TM|C)\)|\s@\s.*|\b(?:CPU|Processor|\d+-Core|with Radeon.*)\b", re.IGNORECASE
 )
@@ -31,15 +33,24 @@ def machine_name(machine: MachineRecord) -> str:
 def run_labels(records: Sequence[RunRecord]) -> tuple[str, ...]:
     """A short name for each run, all of them different.
 
-    The machine where there are several, the date where one machine has several runs; no more than
-    it takes to tell them apart.
+    The machine where there are several, the date where one machine has several runs; where all of
+    those are of one day, the time in UTC. No more than it takes to tell them apart: to the minute,
+    to the second, else by the run's id.
     """
     machines = _machine_names([each.machine for each in records])
     several = len(set(machines)) > 1
     alike = Counter(machines)
     dated = [not several or alike[each] > 1 for each in machines]
     labels: tuple[str, ...] = ()
-    for when in (_day, _minute, _id):
+    days = {_said(each, _DAY) for each, date in zip(records, dated, strict=True) if date}
+    # What all have tells nothing.
+    day = "" if len(days) == 1 else f"{_DAY} "
+    for when in (
+        partial(_said, form=_DAY),
+        partial(_said, form=f"{day}{_MINUTE}"),
+        partial(_said, form=f"{day}{_MINUTE}:%S"),
+        _id,
+    ):
         labels = tuple(
             ", ".join(
                 part for part in (machine if several else "", when(record) if date else "") if part
@@ -106,14 +117,9 @@ def _when(record: RunRecord) -> datetime | None:
     return when.astimezone(UTC) if when.tzinfo is not None else when
 
 
-def _day(record: RunRecord) -> str:
+def _said(record: RunRecord, form: str) -> str:
     when = _when(record)
-    return f"{when:%Y-%m-%d}" if when else one_line(record.created_at)
-
-
-def _minute(record: RunRecord) -> str:
-    when = _when(record)
-    return f"{when:%Y-%m-%d %H:%M}" if when else one_line(record.created_at)
+    return when.strftime(form) if when else one_line(record.created_at)
 
 
 def _id(record: RunRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ class Name:
 
 Sentence = tuple[str | Name, ...]
 
+_CHINESE = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+
 
 def fill(message: str, /, **parts: object) -> Sentence:
     """A message of the current language as a sentence, its fields filled in.
@@ -37,7 +40,7 @@ def fill(message: str, /, **parts: object) -> Sentence:
         found.extend(
             part if isinstance(part, tuple) else (part if isinstance(part, Name) else str(part),)
         )
-    return tuple(part for part in found if part != "")
+    return _closed_up([part for part in found if part != ""])
 
 
 def plain(sentence: Sentence) -> str:
@@ -62,4 +65,16 @@ def joined(sentences: Iterable[Sentence]) -> Sentence:
         if parts:
             parts.append(_(" "))
         parts.extend(sentence)
+    return tuple(parts)
+
+
+def _closed_up(parts: list[str | Name]) -> Sentence:
+    """A sentence without blanks between Chinese words, where a filled in one met another."""
+    for place in range(len(parts) - 1):
+        before, after = parts[place], parts[place + 1]
+        if isinstance(before, Name) or isinstance(after, Name):
+            continue
+        left, right = before.rstrip(" "), after.lstrip(" ")
+        if left and right and _CHINESE.match(left[-1]) and _CHINESE.match(right[0]):
+            parts[place], parts[place + 1] = left, right
     return tuple(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,7 @@ def write_reports(
         msg = f"there is no language {language!r}"
         raise UsageError(msg, remedy=f"Languages: {', '.join(LANGUAGES)}.")
     folder = Path(out) if out is not None else _own_folder(run_dirs)
-    made = _rendered(run_dirs, formats, language)
+    made = _rendered(run_dirs, formats, language, folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -93,25 +94,26 @@ def _own_folder(run_dirs: Sequence[str | os.PathLike[str]]) -> Path:
 
 
 def _rendered(
-    run_dirs: Sequence[str | os.PathLike[str]], formats: Sequence[str], tag: str
+    run_dirs: Sequence[str | os.PathLike[str]], formats: Sequence[str], tag: str, folder: Path
 ) -> list[str]:
     # Imported late: drawing needs matplotlib, which the command line must not wait for.
     from edgebench.reports.combine import combined  # noqa: PLC0415
     from edgebench.reports.data import collected_before  # noqa: PLC0415
 
-    renderers = [_renderer(each) for each in formats]
+    renderers = [_renderer(each, folder) for each in formats]
     with languages.language(tag):
         data = combined(run_dirs)
         with collected_before():
             return [render(data) for render in renderers]
 
 
-def _renderer(form: str) -> Callable[[ReportData], str]:
+def _renderer(form: str, folder: Path) -> Callable[[ReportData], str]:
     """What makes a form, imported only where it is asked for."""
     if form == "html":
         from edgebench.reports.html import render_page  # noqa: PLC0415
 
-        return render_page
+        # Alone it leads to other files, so it must know where it will lie.
+        return partial(render_page, folder=folder)
     if form == "md":
         from edgebench.reports.markdown import render_text  # noqa: PLC0415
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +121,39 @@ def read_run(path: str | PathLike[str], *, reduce: Callable[[Trial], Trial] | No
     record = _read_record(folder)
     trials, damaged_lines = _read_trials(folder / TRIALS_FILE, reduce)
     return Run(path=folder, record=record, trials=trials, damaged_lines=damaged_lines)
+
+
+def refuse_strays(run: Run) -> None:
+    """Raise where a run's two files are not of one run, as far as their names tell.
+
+    Figures of a trial whose variant or workload is not in the record would be lost without a word,
+    or taken for those of another run's variant of the same name.
+
+    Raises:
+        ResultError: a trial names a variant or a workload that the record does not hold, or the
+            record holds two of one name.
+    """
+    record = run.record
+    variants = [each.id for each in (*record.variants, *record.proofs)]
+    workloads = [each.name for each in record.workloads]
+    remedy = (
+        f"If {RUN_FILE} or {TRIALS_FILE} was edited by hand, undo that; the two belong together. "
+        "To leave variants or workloads out, run the scenario again with --runners or --workloads."
+    )
+    for kind, names in (("variants", variants), ("workloads", workloads)):
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
+            msg = f"{run.path / RUN_FILE} holds two {kind} that are called {twice!r}."
+            raise ResultError(msg, remedy=remedy)
+    known = {"variant": frozenset(variants), "workload": frozenset(workloads)}
+    for trial in run.trials:
+        for kind, name in (("variant", trial.variant), ("workload", trial.workload)):
+            if name is not None and name not in known[kind]:
+                msg = (
+                    f"{run.path / TRIALS_FILE} holds trials of the {kind} {name!r}, "
+                    f"which {RUN_FILE} beside it does not hold."
+                )
+                raise ResultError(msg, remedy=remedy)
 
 
 def _read_record(folder: Path) -> RunRecord:

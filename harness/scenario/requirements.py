@@ -9,13 +9,16 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from edgebench.harness.scenario.problems import Finding, shown
-from edgebench.harness.scenario.values import Label, Slug, refusal
+from edgebench.harness.scenario.values import Label, Slug, refusal, refuse_label
 from edgebench.harness.scenario.written import STRICT, refuse
 
 _YES_NO: Final[Mapping[str, bool]] = {"yes": True, "no": False, "true": True, "false": False}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?)?B?")
 _SIZE_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B?$"
 _POWERS: Final = "KMGT"
+_TOO_MANY_BYTES: Final = 2**63
+
+TARGETS: Final = frozenset({"pc", "browser", "phone", "board"})
 
 
 def _yes_no(value: object) -> object:
@@ -33,6 +36,20 @@ def _answer(value: object) -> object:
     return _YES_NO.get(value.lower(), value) if isinstance(value, str) else value
 
 
+def _own_answer(value: object) -> object:
+    # Checked here and not by the type, whose two kinds would be two complaints.
+    if not isinstance(value, bool | str):
+        message = f"must be yes, no or a name, got {shown(value)}"
+        raise refusal(message)
+    if isinstance(value, str):
+        refuse_label(value)
+    return _answer(value)
+
+
+def _target(value: object) -> object:
+    return value.lower() if isinstance(value, str) and value.lower() in TARGETS else value
+
+
 def _bytes(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -42,7 +59,12 @@ def _bytes(value: object) -> object:
         raise refusal(message)
     number, prefix = float(found[1]), found[2] or ""
     base = 1024 if prefix.endswith("i") else 1000
-    return round(number * base ** (_POWERS.index(prefix[0]) + 1 if prefix else 0))
+    size = number * base ** (_POWERS.index(prefix[0]) + 1 if prefix else 0)
+    # A number of hundreds of digits is infinite, and can't be rounded.
+    if size >= _TOO_MANY_BYTES:
+        message = f"more than any memory, got {shown(value)}"
+        raise refusal(message)
+    return round(size)
 
 
 _YES_NO_SCHEMA: Final = {"anyOf": [{"type": "boolean"}, {"enum": ["yes", "no"]}, {"type": "null"}]}
@@ -58,11 +80,15 @@ YesNo = Annotated[bool | None, BeforeValidator(_yes_no), WithJsonSchema(_YES_NO_
 """``yes`` and ``no``, or what YAML has for them."""
 
 Bytes = Annotated[
-    Annotated[int, Field(gt=0)] | None, BeforeValidator(_bytes), WithJsonSchema(_BYTES_SCHEMA)
+    Annotated[int, Field(gt=0, lt=_TOO_MANY_BYTES)] | None,
+    BeforeValidator(_bytes),
+    WithJsonSchema(_BYTES_SCHEMA),
 ]
 """A number of bytes, or a size with its unit: ``4GiB`` is 4 x 2**30, ``4GB`` 4 x 10**9."""
 
-Target = Literal["pc", "browser", "phone", "board"]
+Target = Annotated[Literal["pc", "browser", "phone", "board"], BeforeValidator(_target)]
+"""What a framework is to run on, in upper or lower case."""
+
 Objective = Literal["decode_rate", "ttft_s", "peak_rss_bytes", "quality", "energy_per_token_j"]
 """What can be weighed: keys of metrics, and quality, which is the loss of perplexity."""
 
@@ -91,7 +117,7 @@ class Requirements(BaseModel):
         default=None, description="Whether a company must stand behind the framework."
     )
     target: Target | None = Field(default=None, description="What it is to run on.")
-    answers: dict[Slug, Annotated[bool | Label, BeforeValidator(_answer)]] = Field(
+    answers: dict[Slug, Annotated[bool | Label, BeforeValidator(_own_answer)]] = Field(
         default={},
         description="Answers to questions of a decision tree of your own, by the question's key.",
     )
@@ -125,12 +151,30 @@ class Requirements(BaseModel):
 QUESTIONS: Final = ("fixed_model", "multimodal", "vision", "enterprise_support", "target")
 """The answers among the requirements; the others are limits and weights."""
 
+_CONTRADICTION: Final = {"vision": True, "multimodal": False}
+
+
+def overruled(above: Mapping[str, object], below: Mapping[str, object]) -> frozenset[str]:
+    """Which of the answers below don't go with those above, though they are not given there.
+
+    Images are more than text: who says ``vision: yes`` above has changed ``multimodal: no`` below.
+
+    Args:
+        above: answers by key, which need not be valid by themselves.
+        below: those that they are put over.
+    """
+    keys = {"vision", "multimodal"}
+    found = {key: _answer({**below, **above}.get(key)) for key in keys}
+    if found != _CONTRADICTION or not keys & above.keys():
+        return frozenset()
+    return frozenset(keys - above.keys())
+
 
 def requirements_conflicts(written: Mapping[str, object]) -> list[Finding]:
     """What does not go together in requirements, whose values need not be valid by themselves."""
     findings = []
     answers = {key: _answer(written.get(key)) for key in ("vision", "multimodal")}
-    if answers == {"vision": True, "multimodal": False}:
+    if answers == _CONTRADICTION:
         message = "images are more than text: with vision: yes this is yes, or leave it out"
         findings.append(Finding(("multimodal",), message))
     own = written.get("answers")

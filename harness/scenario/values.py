@@ -94,6 +94,19 @@ def _sweep(value: object, allowed: str, *, text_only: bool) -> OptionValue:
     return items
 
 
+def refuse_label(text: str) -> None:
+    """Raise what is wrong with a text that must be a `Label`, if anything.
+
+    For values that may be of several kinds: pydantic tries them all, and complains of each.
+    """
+    if not re.fullmatch(LABEL, text):
+        message = f"{PATTERN_WORDS[LABEL]}, got {quote(text)}"
+        raise refusal(message)
+    if len(text) > _LONGEST_LABEL:
+        message = f"must be at most {_LONGEST_LABEL} characters, got {len(text)}"
+        raise refusal(message)
+
+
 def _sweep_item(value: object, must: str, *, text_only: bool) -> OptionScalar:
     if isinstance(value, str):
         if re.fullmatch(LABEL, value) and len(value) <= _LONGEST_LABEL:

@@ -78,6 +78,8 @@ def _wrong_value(error: ErrorDetails) -> str:
             message = f"{PATTERN_WORDS[context['pattern']]}, got {quote(str(got))}"
         case "string_too_long":
             message = f"must be at most {context['max_length']} characters, got {len(str(got))}"
+        case "finite_number":
+            message = f"must be a finite number, got {got}"
         case "string_too_short":
             message = "must not be empty; leave the key out where it has no value"
         case _:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILE = "recorded.json"
+_SENTENCE_END = re.compile(r"\. (?=[A-Z])")
+_ENGLISH = re.compile(r"[A-Za-z][A-Za-z'’]*(?:[ \n]+[A-Za-z][A-Za-z'’]*){2,}")
+"""Three English words in a row, or more."""
 
 
 def recorded(text: str) -> str:
@@ -28,23 +31,40 @@ def recorded(text: str) -> str:
 
     Args:
         text: a reason, a finding or a message of a run's records. A full stop at its end, or its
-            absence, is kept.
+            absence, is kept; whole English sentences that nobody knows stand in quotation marks,
+            so that a sentence around them can be read.
     """
     tag = current()
     if tag == ENGLISH or not text:
         return text
     bare = text.removesuffix(".")
-    found = _known(tag, bare) or _parts(tag, bare)
-    return text if found is None else f"{found}{'。' if bare != text else ''}"
+    found = _sentences(tag, bare) or _known(tag, bare) or _parts(tag, bare) or _quoted(bare)
+    return text if found == bare else f"{found}{'。' if bare != text else ''}"
+
+
+def _sentences(tag: str, text: str) -> str | None:
+    """A message and its remedy, as records join them; None where none of them is known."""
+    pieces = _SENTENCE_END.split(text)
+    return _pieces(tag, pieces, "。") if len(pieces) > 1 else None
 
 
 def _parts(tag: str, text: str) -> str | None:
     """Several reasons or notes in one text, as records join them; None where none is known."""
-    parts = text.split("; ")
-    known = [_known(tag, part) for part in parts]
+    pieces = text.split("; ")
+    return _pieces(tag, pieces, semicolons(("", ""))) if len(pieces) > 1 else None
+
+
+def _pieces(tag: str, pieces: list[str], between: str) -> str | None:
+    known = [_known(tag, each) for each in pieces]
     if not any(known):
         return None
-    return semicolons(found or part for found, part in zip(known, parts, strict=True))
+    said = (found or _quoted(each) for found, each in zip(known, pieces, strict=True))
+    return between.join(said)
+
+
+def _quoted(text: str) -> str:
+    """What nobody knows: a sentence in quotation marks, a name or a few words as they are."""
+    return f"“{text}”" if _ENGLISH.search(text) else text
 
 
 @cache

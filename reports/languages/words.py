@@ -8,6 +8,22 @@ from edgebench.reports.languages import ENGLISH, _, current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import date
+
+_ENGLISH_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 
 
 def commas(texts: Iterable[str]) -> str:
@@ -37,3 +53,10 @@ def lowered(label: str) -> str:
 def unstopped(text: str) -> str:
     """A text without the full stop at its end, to go on after it."""
     return text.rstrip(".。")
+
+
+def day_text(day: date) -> str:
+    """A day as people write it in a sentence, such as ``14 January 2025``."""
+    if current() == ENGLISH:
+        return f"{day.day} {_ENGLISH_MONTHS[day.month - 1]} {day.year}"
+    return f"{day.year}年{day.month}月{day.day}日"

@@ -299,7 +299,7 @@ class Quote(BaseModel):
     document: DocumentKey
     quote: str
     en: str
-    note: str = ""
+    note: Words | None = None
 
     def said(self) -> str:
         """The quote in the language of the report."""

@@ -11,7 +11,7 @@ from edgebench.reports.languages.words import unstopped
 from edgebench.reports.selection.front import dominated_by
 from edgebench.reports.selection.goals import GOAL_NAMES, stands_of
 from edgebench.reports.selection.last import Last
-from edgebench.reports.selection.limits import checks
+from edgebench.reports.selection.limits import checks, limit_texts
 from edgebench.reports.selection.score import certainty_of, scored, with_wins
 from edgebench.reports.sentences import Name, fill
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import VariantRecord
     from edgebench.harness.scenario.requirements import Requirements
     from edgebench.reports.data import ReportData
+    from edgebench.reports.selection.check import Check
     from edgebench.reports.selection.goals import Stands
-    from edgebench.reports.selection.limits import Check
     from edgebench.reports.selection.score import Scores
     from edgebench.reports.sentences import Sentence
 
@@ -37,11 +37,13 @@ class Analysis:
     Attributes:
         stands: where each variant stands in each goal.
         checks: by variant, all limits.
+        failed: by variant without values on some workload, why.
         excluded: by variant, why it is no candidate: it failed, or a limit does.
-        unknown: by variant, what is not known of it, so that it stands behind those of which all
-            is known; empty where nothing better is left.
+        unknown: by variant, what is not known of it, so that it is none either.
         left: the variants to choose from.
-        limits_known: whether all limits are known to be met by those that are left.
+        only_testing: whether nothing but the testing runner ran, whose figures recommend nothing.
+        limits_given: whether the user gave a limit, or asked for an ability.
+        by_documents: whether what documents say of abilities decided who is left.
         goals: by which the front is found: those that all that are left have a value of.
         absent: by goal that is left out, a variant that lacks it, and why.
         nowhere: those of them that no variant that is left has.
@@ -56,10 +58,13 @@ class Analysis:
 
     stands: Stands
     checks: Mapping[str, tuple[Check, ...]]
+    failed: Mapping[str, tuple[Sentence, ...]]
     excluded: Mapping[str, tuple[Sentence, ...]]
     unknown: Mapping[str, tuple[Sentence, ...]]
     left: tuple[str, ...]
-    limits_known: bool
+    only_testing: bool
+    limits_given: bool
+    by_documents: bool
     goals: tuple[str, ...]
     absent: Mapping[str, tuple[str, str]]
     nowhere: frozenset[str]
@@ -78,7 +83,10 @@ class Analysis:
         return tuple(sorted(kept, key=lambda each: -self.scores.of(each)))
 
     def meets_limits(self, variant: str) -> bool | None:
-        """Whether a variant meets all limits; None where that is not known."""
+        """Whether a variant meets all limits; None where that is not known.
+
+        The memory of the machine is one, whether any other was given or not.
+        """
         found = self.checks[variant]
         if any(each.fails for each in found):
             return False
@@ -99,41 +107,69 @@ def _analysis(data: ReportData, requirements: Requirements) -> Analysis:
         each.id: checks(data, each, requirements, stands.workloads) for each in data.record.variants
     }
     only_testing = all(each.runner == TESTING_RUNNER for each in data.record.variants)
+    failed = {
+        each.id: why for each in data.record.variants if (why := tuple(_failed(data, each, stands)))
+    }
     excluded: dict[str, tuple[Sentence, ...]] = {}
     unknown: dict[str, tuple[Sentence, ...]] = {}
     for variant in data.record.variants:
         if variant.runner == TESTING_RUNNER and not only_testing:
             excluded[variant.id] = (fill("It makes its figures up and is no framework."),)
             continue
-        why = (
-            *_failed(data, variant, stands),
-            *(each.sentence for each in found[variant.id] if each.fails),
-        )
-        if why:
+        fails = tuple(each.sentence for each in found[variant.id] if each.fails)
+        if why := (*failed.get(variant.id, ()), *fails):
             excluded[variant.id] = why
     kept = [each for each in data.variant_ids if each not in excluded]
     for each in kept:
         if why := tuple(one.sentence for one in found[each] if one.state == "unknown"):
             unknown[each] = why
-    kept = _without(kept, unknown)
+    kept = [each for each in kept if each not in unknown]
     asked, not_weighed = _asked(_weights(requirements), kept, stands)
     for each in kept:
-        lacks = tuple(_lacking(stands, each, asked))
-        if lacks:
-            unknown[each] = (*unknown.get(each, ()), *lacks)
-    left = tuple(each for each in kept if not any(_lacking(stands, each, asked)))
-    return _chosen(found, stands, excluded, unknown, left, asked, not_weighed)
+        if lacks := tuple(_lacking(stands, each, asked)):
+            unknown[each] = lacks
+    left = tuple(each for each in kept if each not in unknown)
+    start = _Start(
+        stands=stands,
+        checks=found,
+        failed=failed,
+        excluded=excluded,
+        unknown=unknown,
+        only_testing=only_testing,
+        limits_given=bool(limit_texts(requirements)),
+        by_documents=any(
+            each.id not in failed and _by_documents(found[each.id])
+            for each in data.record.variants
+            if only_testing or each.runner != TESTING_RUNNER
+        ),
+    )
+    return _chosen(start, left, asked, not_weighed)
+
+
+def _by_documents(checks: Sequence[Check]) -> bool:
+    """Whether nothing but the words of documents, or their silence, keeps a variant out."""
+    out = [each for each in checks if each.fails or each.state == "unknown"]
+    return bool(out) and all(each.quoted for each in out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What is known before anything is compared; as in `Analysis`."""
+
+    stands: Stands
+    checks: Mapping[str, tuple[Check, ...]]
+    failed: Mapping[str, tuple[Sentence, ...]]
+    excluded: Mapping[str, tuple[Sentence, ...]]
+    unknown: Mapping[str, tuple[Sentence, ...]]
+    only_testing: bool
+    limits_given: bool
+    by_documents: bool
 
 
 def _chosen(
-    found: Mapping[str, tuple[Check, ...]],
-    stands: Stands,
-    excluded: Mapping[str, tuple[Sentence, ...]],
-    unknown: Mapping[str, tuple[Sentence, ...]],
-    left: tuple[str, ...],
-    asked: Mapping[str, float],
-    not_weighed: tuple[str, ...],
+    start: _Start, left: tuple[str, ...], asked: Mapping[str, float], not_weighed: tuple[str, ...]
 ) -> Analysis:
+    stands = start.stands
     absent = {
         goal: (lacking[0], stands.by_goal[goal][lacking[0]].summary.reason or "")
         for goal in stands.by_goal
@@ -155,11 +191,14 @@ def _chosen(
     best = front[0] if front else ""
     return Analysis(
         stands=stands,
-        checks=found,
-        excluded=excluded,
-        unknown={each: why for each, why in unknown.items() if each not in candidates},
+        checks=start.checks,
+        failed=start.failed,
+        excluded=start.excluded,
+        unknown=start.unknown,
         left=candidates,
-        limits_known=not any(one.state == "unknown" for each in candidates for one in found[each]),
+        only_testing=start.only_testing,
+        limits_given=start.limits_given,
+        by_documents=start.by_documents,
         goals=goals,
         absent=absent,
         nowhere=frozenset(
@@ -192,11 +231,6 @@ def _failed(data: ReportData, variant: VariantRecord, stands: Stands) -> Iterato
         by_variant[variant.id].known for by_variant in stands.by_goal.values()
     ):
         yield fill("Nothing of it was measured.")
-
-
-def _without(kept: list[str], unknown: Mapping[str, object]) -> list[str]:
-    """Those of which all limits are known; all where there is none such."""
-    return [each for each in kept if each not in unknown] or kept
 
 
 def _weights(requirements: Requirements) -> dict[str, float]:

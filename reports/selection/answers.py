@@ -12,14 +12,17 @@ from edgebench.harness.scenario.requirements import (
     OBJECTIVES,
     QUESTIONS,
     Requirements,
+    overruled,
     requirements_conflicts,
 )
 from edgebench.harness.scenario.wording import reword
 from edgebench.harness.scenario.written import CONFLICT
+from edgebench.reports.selection.walk import COMMAND_LINE, TERMINAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
+    from edgebench.harness.scenario.problems import Finding
     from edgebench.reports.selection.tree import Tree
 
 _WEIGHT: Final = "weights."
@@ -52,17 +55,23 @@ def parse_answers(written: Iterable[str], trees: Iterable[Tree]) -> dict[str, st
     return found
 
 
-def with_answers(requirements: Requirements, answers: Mapping[str, str]) -> Requirements:
+def with_answers(
+    requirements: Requirements, answers: Mapping[str, str], *, asked: Collection[str] = ()
+) -> Requirements:
     """Requirements with answers put over them.
 
     Args:
-        requirements: those of the scenario.
-        answers: by key, as `parse_answers` gives them.
+        requirements: those of the scenario. What of them does not go with an answer is left out:
+            an answer stands above the scenario.
+        answers: by key, as `parse_answers` gives them, and those of the terminal.
+        asked: which of the keys were answered on the terminal.
 
     Raises:
-        UsageError: an answer is not of the kind that its key needs, or doesn't go with the rest.
+        UsageError: an answer is not of the kind that its key needs, or doesn't go with another.
     """
     merged = requirements.model_dump(exclude_defaults=True)
+    for key in overruled(answers, merged):
+        del merged[key]
     for key, value in answers.items():
         if key.startswith(_WEIGHT):
             merged.setdefault("weights", {})[key.removeprefix(_WEIGHT)] = _number(value)
@@ -78,9 +87,26 @@ def with_answers(requirements: Requirements, answers: Mapping[str, str]) -> Requ
             for each in error.errors(include_url=False)
             if each["type"] != CONFLICT
         ]
-    found = [*reword(details, {(): Requirements}), *requirements_conflicts(merged)]
-    lines = (f"--answer {format_path(each.path, 'answers')}: {each.message}" for each in found)
+    wrong = reword(details, {(): Requirements})
+    lines = [_line(each) for each in wrong]
+    for conflict in requirements_conflicts(merged):
+        if conflict.path == ("multimodal",):
+            lines.append(_contradiction(answers, asked))
+        else:
+            lines.append(_line(conflict))
     raise UsageError("\n".join(lines))
+
+
+def _line(wrong: Finding) -> str:
+    return f"--answer {format_path(wrong.path, 'answers')}: {wrong.message}"
+
+
+def _contradiction(answers: Mapping[str, str], asked: Collection[str]) -> str:
+    said = (
+        f"{key}={answers[key]} ({TERMINAL if key in asked else COMMAND_LINE})"
+        for key in ("vision", "multimodal")
+    )
+    return f"{' and '.join(said)} contradict each other: images are more than text; drop one"
 
 
 def _number(text: str) -> float | str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from edgebench.reports.selection.walk import answers_of, with_implied
+from edgebench.reports.selection.walk import answers_of, put_over, with_implied
 from edgebench.reports.sentences import plain
 
 if TYPE_CHECKING:
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from edgebench.harness.scenario.requirements import Requirements
     from edgebench.reports.data import ReportData
-    from edgebench.reports.selection.view import Evidence, Measured, Selection, Walk
+    from edgebench.reports.selection.view import (
+        Candidate,
+        Evidence,
+        Figures,
+        Measured,
+        Selection,
+        Walk,
+    )
     from edgebench.reports.selection.walk import Given
 
 SCHEMA_VERSION: Final = 1
@@ -38,7 +45,7 @@ def selection_as_json(
         data: the run, or several combined; None where nothing was measured.
     """
     first = next((each for each in selection.walks if each.recommendation), None)
-    answers = with_implied({**answers_of(requirements), **given})
+    answers = with_implied(put_over(given, answers_of(requirements)))
     return {
         "schema_version": SCHEMA_VERSION,
         "recommendation": first.recommendation if first else None,
@@ -92,10 +99,32 @@ def _measured(measured: Measured) -> dict[str, object]:
         "weights": dict(measured.weights),
         "weights_given": measured.weights_given,
         "front": list(measured.front),
+        "by_documents": measured.by_documents,
+        "limits_given": measured.limits_given,
+        "candidates": [_candidate(each) for each in measured.candidates],
         "excluded": [
-            {"variant": variant, "reasons": list(reasons)} for variant, reasons in measured.excluded
+            {"variant": each.variant, "state": each.state, "reasons": list(each.reasons)}
+            for each in measured.excluded
         ],
         "sentences": [plain(each) for each in measured.sentences],
+    }
+
+
+def _candidate(candidate: Candidate) -> dict[str, object]:
+    return {
+        "variant": candidate.variant,
+        "framework": candidate.framework,
+        "runner": candidate.runner,
+        "score": candidate.score,
+        "score_low": candidate.score_low,
+        "score_high": candidate.score_high,
+        "wins": candidate.wins,
+        "on_front": candidate.on_front,
+        "dominated_by": candidate.dominated_by or None,
+        "values": {
+            goal: {"value": value, "low": low, "high": high, "unit": unit or None}
+            for goal, (value, low, high, unit) in candidate.values.items()
+        },
     }
 
 
@@ -104,10 +133,31 @@ def _evidence(evidence: Evidence) -> dict[str, object]:
         "framework": evidence.framework,
         "runner": evidence.runner,
         "ran": evidence.ran,
+        "state": evidence.state,
         "variant": evidence.variant or None,
         "meets_limits": evidence.meets_limits,
         "findings": [
-            {"kind": each.kind, "sentence": plain(each.sentence), "quoted": each.quoted}
+            {
+                "kind": each.kind,
+                "sentence": plain(each.sentence),
+                "quoted": each.quoted,
+                "figures": _figures(each.figures) if each.figures else None,
+            }
             for each in evidence.findings
         ],
+    }
+
+
+def _figures(figures: Figures) -> dict[str, object]:
+    return {
+        "goal": figures.goal,
+        "workload": figures.workload or None,
+        "value": figures.value,
+        "low": figures.low,
+        "high": figures.high,
+        "unit": figures.unit or None,
+        "other": figures.other or None,
+        "ratio": figures.ratio,
+        "ratio_low": figures.ratio_low,
+        "ratio_high": figures.ratio_high,
     }

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from edgebench.reports.format import Scale, shown
 from edgebench.reports.framework_choice import framework_name
-from edgebench.reports.languages import _
-from edgebench.reports.languages.words import commas, paragraph, semicolons, unstopped
+from edgebench.reports.languages import N_, _
+from edgebench.reports.languages.words import commas
+from edgebench.reports.selection.analysis import TESTING_RUNNER
 from edgebench.reports.selection.comparison import order_of, ratio_of, score_ratio
 from edgebench.reports.selection.goals import GOAL_NAMES, is_higher_better, stands_of
-from edgebench.reports.sentences import Name, fill, joined, plain
+from edgebench.reports.sentences import Name, fill, joined, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import Summary
     from edgebench.reports.data import ReportData
     from edgebench.reports.selection.goals import Stands
-    from edgebench.reports.selection.view import Evidence, Measured, Walk
+    from edgebench.reports.selection.view import Evidence, Excluded, Measured, Walk
     from edgebench.reports.sentences import Sentence
 
 SPEED_QUESTION: Final = "fixed_model"
@@ -45,16 +46,19 @@ def disagreements(
     Returns:
         Also one for a tree that claims the utmost speed for what is not the fastest here.
     """
-    decided = [each for each in walks if each.recommendation]
-    if not decided:
+    decided: dict[str, list[Walk]] = {}
+    for walk in walks:
+        if walk.recommendation:
+            decided.setdefault(walk.recommendation, []).append(walk)
+    if not decided or all(each.runner == TESTING_RUNNER for each in data.record.variants):
         return ()
     stands = stands_of(data)
     found = []
-    for walk in decided:
-        own = _evidence_of(evidence, walk.recommendation)
-        if walk.recommendation != measured.recommendation:
-            found.append(_why(walk, own, measured, stands))
-        claim = _claim(data, walk, measured, stands)
+    for runner, own_walks in decided.items():
+        own = _evidence_of(evidence, runner)
+        if runner != measured.recommendation:
+            found.append(_why(own_walks, own, measured, stands))
+        claim = _claim(data, own_walks, measured, stands)
         if claim:
             found.append(claim)
     return tuple(found)
@@ -66,65 +70,78 @@ def _evidence_of(evidence: Sequence[Evidence], runner: str) -> Evidence | None:
     return next((each for each in own if each.ran), own[0] if own else None)
 
 
-def _why(walk: Walk, own: Evidence | None, measured: Measured, stands: Stands) -> Sentence:
-    tree = _tree_names(walk, own)
-    if not measured.recommendation:
-        lead = fill("{tree}, but the measurements recommend nothing.", tree=tree)
-        return joined([lead, *_own_faults(own)])
-    lead = fill(
-        "{tree}, the measurements to {framework} ({variant}).",
-        tree=tree,
-        framework=measured.framework,
-        variant=Name(measured.variant),
-    )
-    return joined([lead, *_reasons(walk, own, measured, stands)])
-
-
-def _tree_names(walk: Walk, own: Evidence | None) -> Sentence:
-    name = framework_name(walk.recommendation)
-    if own is not None and own.ran and own.framework != name:
-        return fill(
-            "The tree {tree} leads to {framework}, for which {other} ran here",
-            tree=Name(walk.name),
-            framework=name,
-            other=own.framework,
+def _why(
+    walks: Sequence[Walk], own: Evidence | None, measured: Measured, stands: Stands
+) -> Sentence:
+    lead = _lead(walks, own)
+    if measured.recommendation:
+        lead = fill(
+            "{tree}, the measurements to {framework} ({variant}).",
+            tree=lead,
+            framework=measured.framework,
+            variant=Name(measured.variant),
         )
-    return fill("The tree {tree} leads to {framework}", tree=Name(walk.name), framework=name)
+    else:
+        lead = fill("{tree}, but the measurements recommend nothing.", tree=lead)
+    return joined([lead, *_reasons(walks, own, measured, stands)])
 
 
-def _own_faults(own: Evidence | None) -> list[Sentence]:
-    """What alone keeps the measurements from the tree's choice: that it failed, or a limit."""
-    if own is None:
-        return [fill("Nothing of the tree's choice was measured.")]
-    faults = [each for each in own.findings if each.kind in ("fails", "lacks")]
-    if own.ran and not faults:
-        return []
-    if not own.ran:
-        faults = faults or [each for each in own.findings if each.kind == "unknown"][:1]
-    if not faults:
-        return [fill("Nothing of the tree's choice was measured.")]
-    why = semicolons(unstopped(plain(each.sentence)) for each in faults)
-    return [fill("That is because of what is known of the tree's choice: {why}.", why=why)]
+def _trees(walks: Sequence[Walk]) -> Sentence:
+    return listed([each.name for each in walks])
+
+
+def _lead(walks: Sequence[Walk], own: Evidence | None) -> Sentence:
+    """Where the trees lead to, as the beginning of a sentence."""
+    name = framework_name(walks[0].recommendation)
+    many = len(walks) > 1
+    if own is not None and own.ran and own.framework != name:
+        message = (
+            N_("The trees {tree} lead to {framework}, for which {other} ran here")
+            if many
+            else N_("The tree {tree} leads to {framework}, for which {other} ran here")
+        )
+        return fill(message, tree=_trees(walks), framework=name, other=own.framework)
+    message = (
+        N_("The trees {tree} lead to {framework}")
+        if many
+        else N_("The tree {tree} leads to {framework}")
+    )
+    return fill(message, tree=_trees(walks), framework=name)
 
 
 def _reasons(
-    walk: Walk, own: Evidence | None, measured: Measured, stands: Stands
+    walks: Sequence[Walk], own: Evidence | None, measured: Measured, stands: Stands
 ) -> Iterator[Sentence]:
-    if faults := _own_faults(own):
-        yield from faults
+    if own is None:
+        yield fill("Nothing of the tree's choice was measured.")
         return
-    assert own is not None
-    aside = dict(measured.excluded).get(own.variant, ())
-    if aside:
-        why = semicolons(unstopped(each) for each in aside)
+    if not own.ran:
+        kinds = ("failed", "lacks")
+        faults = [each.sentence for each in own.findings if each.kind in kinds]
+        yield from faults or [each.sentence for each in own.findings][:1]
+        return
+    aside = next((each for each in measured.excluded if each.variant == own.variant), None)
+    if aside is not None:
+        yield from _set_aside(own, aside, measured)
+        # Then it is not the trees' questions that make the difference.
+        if aside.state != "unknown":
+            return
+    elif measured.recommendation:
+        yield _by_score(own, measured, stands)
+    yield from _unmeasured(walks)
+
+
+def _set_aside(own: Evidence, aside: Excluded, measured: Measured) -> Iterator[Sentence]:
+    """Why the trees' choice is none that the measurements could recommend."""
+    if aside.state != "unknown":
+        yield fill("{variant} is ruled out.", variant=Name(own.variant))
+    elif measured.recommendation:
         yield fill(
-            "{variant} stands behind those of which all is known: {why}.",
-            variant=Name(own.variant),
-            why=why,
+            "{variant} stands behind those of which all is known.", variant=Name(own.variant)
         )
     else:
-        yield _by_score(own, measured, stands)
-    yield from _unmeasured(walk)
+        yield fill("Of {variant} not all that is asked for is known.", variant=Name(own.variant))
+    yield from ((each,) for each in aside.reasons)
 
 
 def _by_score(own: Evidence, measured: Measured, stands: Stands) -> Sentence:
@@ -187,40 +204,63 @@ def _goal_text(goal: str, ratio: str) -> str:
     return _("{goal} {ratio} times as high", goal=_(GOAL_NAMES[goal]), ratio=ratio)
 
 
-def _unmeasured(walk: Walk) -> Iterator[Sentence]:
-    """That the tree decides by what is not measured here."""
-    asked = [each.question for each in walk.steps if each.key != SPEED_QUESTION]
-    if asked:
-        yield fill(
-            "The tree decides by what edgebench does not measure: {questions}",
-            questions=paragraph(asked),
-        )
+def _unmeasured(walks: Sequence[Walk]) -> Iterator[Sentence]:
+    """That the trees decide by what is not measured here."""
+    asked = dict.fromkeys(
+        step.question for walk in walks for step in walk.steps if step.key != SPEED_QUESTION
+    )
+    if not asked:
+        return
+    message = (
+        N_("What the trees decide by, edgebench does not measure: {questions}.")
+        if len(walks) > 1
+        else N_("What the tree decides by, edgebench does not measure: {questions}.")
+    )
+    yield fill(message, questions=commas(_("“{text}”", text=each) for each in asked))
 
 
-def _claim(data: ReportData, walk: Walk, measured: Measured, stands: Stands) -> Sentence | None:
-    """That the tree claims the utmost speed for what is not the fastest here."""
-    if not any(each.key == SPEED_QUESTION and each.answer == "yes" for each in walk.steps):
+def _claim(
+    data: ReportData, walks: Sequence[Walk], measured: Measured, stands: Stands
+) -> Sentence | None:
+    """That trees claim the utmost speed for what is not the fastest here."""
+    claiming = [
+        walk
+        for walk in walks
+        if any(each.key == SPEED_QUESTION and each.answer == "yes" for each in walk.steps)
+    ]
+    if not claiming:
         return None
-    out = {variant for variant, _why in measured.excluded}
+    recommendation = claiming[0].recommendation
+    out = {each.variant for each in measured.excluded}
     rates = {
         each.id: stands.by_goal[SPEED][each.id].value
         for each in data.record.variants
         if each.id not in out and stands.by_goal[SPEED][each.id].known
     }
     runners = {each.id: each.runner for each in data.record.variants if each.id in rates}
-    mine = [each for each in rates if runners[each] == walk.recommendation]
-    others = [each for each in rates if runners[each] != walk.recommendation]
+    mine = [each for each in rates if runners[each] == recommendation]
+    others = [each for each in rates if runners[each] != recommendation]
     if not mine or not others:
         return None
     own, fastest = (max(each, key=rates.__getitem__) for each in (mine, others))
     ratio = ratio_of(stands, SPEED, own, fastest)
     if order_of(SPEED, ratio) != "worse":
         return None
+    message = (
+        N_(
+            "The trees {tree} take {framework} for the utmost speed, but its fastest here, "
+            "{variant}, decodes at {ratio} times the rate of {other}."
+        )
+        if len(claiming) > 1
+        else N_(
+            "The tree {tree} takes {framework} for the utmost speed, but its fastest here, "
+            "{variant}, decodes at {ratio} times the rate of {other}."
+        )
+    )
     return fill(
-        "The tree {tree} takes {framework} for the utmost speed, but its fastest here, {variant}, "
-        "decodes at {ratio} times the rate of {other}.",
-        tree=Name(walk.name),
-        framework=framework_name(walk.recommendation),
+        message,
+        tree=_trees(claiming),
+        framework=framework_name(recommendation),
         variant=Name(own),
         ratio=str(shown(ratio, RATIO)),
         other=Name(fastest),

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from edgebench.reports.colours import framework_key
-from edgebench.reports.framework_choice import framework_name
-from edgebench.reports.languages import N_, plural
+from edgebench.reports.framework_choice import framework_name, standings
+from edgebench.reports.languages import N_
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import commas, unstopped
+from edgebench.reports.selection.abilities import capability_checks
 from edgebench.reports.selection.analysis import TESTING_RUNNER, analyse
-from edgebench.reports.selection.evidence_goals import goal_findings
+from edgebench.reports.selection.evidence_goals import Field, goal_findings
 from edgebench.reports.selection.goals import is_higher_better
-from edgebench.reports.selection.limits import capability_checks
 from edgebench.reports.selection.view import Evidence, Finding
 from edgebench.reports.sentences import Name, fill
 from edgebench.reports.table import flag_text
@@ -21,15 +21,12 @@ from edgebench.reports.table import flag_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from edgebench.harness.results.model import VariantRecord
+    from edgebench.harness.results.model import Cell, VariantRecord
     from edgebench.harness.scenario.requirements import Requirements
     from edgebench.reports.data import ReportData
     from edgebench.reports.selection.analysis import Analysis
+    from edgebench.reports.selection.check import Check
     from edgebench.reports.selection.goals import Stands
-    from edgebench.reports.selection.limits import Check
-    from edgebench.reports.sentences import Sentence
-
-NAMED_AT_MOST: Final = 3
 
 
 def evidence(
@@ -37,9 +34,10 @@ def evidence(
 ) -> tuple[Evidence, ...]:
     """For and against each framework of the report, and each that is recommended.
 
-    Each framework is stood for by one variant: of those that meet all limits the one with the
-    highest score, else one of which that is not known, else the first that has values. It is
-    compared with the best of the other frameworks' in each goal.
+    Each framework is stood for by one variant: the one that the measurements recommend, else, of
+    those that meet all limits, the one with the highest score, else one of which that is not known,
+    else one that has any value. In each goal it is compared with the best of the other frameworks'
+    variants.
 
     Args:
         data: of one run or several.
@@ -52,9 +50,9 @@ def evidence(
         groups.setdefault((variant.runner, framework_key(variant)), []).append(variant)
     if any(runner != TESTING_RUNNER for runner, _key in groups):
         groups = {each: own for each, own in groups.items() if each[0] != TESTING_RUNNER}
-    chosen = {key: _representative(analysis, own) for key, own in groups.items()}
+    field = _field(analysis, groups)
     found = [
-        _of_framework(data, analysis, key, groups[key], chosen, requirements) for key in groups
+        _of_framework(data, analysis, key, own, field, requirements) for key, own in groups.items()
     ]
     for runner in dict.fromkeys(recommended):
         if not any(each.runner == runner for each in found):
@@ -63,23 +61,40 @@ def evidence(
     return tuple(sorted(found, key=lambda each: places.get(each.runner, len(places))))
 
 
-def _representative(analysis: Analysis, own: Sequence[VariantRecord]) -> str:
-    """The variant that stands for a framework; empty where none has a value."""
-    measured = [
-        each.id
+def _field(analysis: Analysis, groups: Mapping[tuple[str, str], Sequence[VariantRecord]]) -> Field:
+    """All that is compared: what came through all workloads, whether it meets limits or not."""
+    frameworks = {
+        each.id: key
+        for key, own in groups.items()
         for each in own
-        if any(by_variant[each.id].known for by_variant in analysis.stands.by_goal.values())
-    ]
+        if each.id not in analysis.failed
+    }
+    meeting = (each for each in frameworks if analysis.meets_limits(each))
+    return Field(frameworks, frozenset(meeting))
+
+
+def _representative(data: ReportData, analysis: Analysis, own: Sequence[VariantRecord]) -> str:
+    """The variant that stands for a framework; empty where none has a value of any workload."""
+    ran = [each.id for each in own if any(each.n for each in _cells(data, each.id))]
     ranks = {True: 0, None: 1, False: 2}
-    front = frozenset(analysis.front)
 
-    def rank(variant: str) -> tuple[bool, int, bool, float]:
+    def rank(variant: str) -> tuple[bool, bool, int, bool, float]:
         # One that failed somewhere may meet all limits elsewhere: it is excluded all the same.
-        left = variant in analysis.left
-        meets = ranks[analysis.meets_limits(variant)]
-        return (not left, meets, variant not in front, -_standing(analysis, variant))
+        return (
+            variant != analysis.best,
+            variant not in analysis.left,
+            ranks[analysis.meets_limits(variant)],
+            variant in analysis.failed,
+            -_standing(analysis, variant),
+        )
 
-    return min(measured, key=rank, default="")
+    return min(ran, key=rank, default="")
+
+
+def _cells(data: ReportData, variant: str) -> list[Cell]:
+    """All cells that a variant has in its own run, of prompts and of texts."""
+    workloads = data.part_of(variant).record.workloads
+    return [data.cell(each.name, variant) for each in workloads]
 
 
 def _standing(analysis: Analysis, variant: str) -> float:
@@ -99,12 +114,13 @@ def _of_framework(
     analysis: Analysis,
     key: tuple[str, str],
     own: Sequence[VariantRecord],
-    chosen: Mapping[tuple[str, str], str],
+    field: Field,
     requirements: Requirements,
 ) -> Evidence:
     runner, framework = key
-    variant = chosen[key]
+    variant = _representative(data, analysis, own)
     if not variant:
+        tried = any(one.failure for each in own for one in _cells(data, each.id))
         return Evidence(
             framework=framework_name(framework),
             runner=runner,
@@ -113,26 +129,72 @@ def _of_framework(
             meets_limits=None,
             findings=(
                 *_why_nothing(data, own),
-                *(_finding(each) for each in capability_checks(runner, requirements)),
+                *(
+                    _finding(each)
+                    for each in capability_checks(runner, requirements, framework=framework)
+                ),
             ),
+            state="failed" if tried else "absent",
         )
-    rivals = [each for other, each in chosen.items() if other != key and each]
     checks = analysis.checks[variant]
     findings = (
         *(_finding(each) for each in checks if each.fails),
         *_failures(data, analysis, variant),
-        *goal_findings(analysis.stands, variant, rivals, weighed=tuple(requirements.weights)),
+        *goal_findings(data, analysis.stands, variant, field),
         *(_finding(each) for each in checks if not each.fails),
         *_flags(data, analysis.stands, variant),
+        *_which(data, analysis, variant),
     )
     return Evidence(
         framework=framework_name(framework),
         runner=runner,
         ran=True,
         variant=variant,
-        meets_limits=analysis.meets_limits(variant),
+        meets_limits=_meets(analysis, variant),
         findings=findings,
+        state="partly" if variant in analysis.failed else "measured",
     )
+
+
+def _meets(analysis: Analysis, variant: str) -> bool | None:
+    """Whether all limits are met; of the machine's memory alone only that it is not."""
+    meets = analysis.meets_limits(variant)
+    if meets and variant in analysis.failed:
+        # What it did not come through may have been what it does not meet.
+        return None
+    return meets if meets is False or analysis.limits_given else None
+
+
+def _which(data: ReportData, analysis: Analysis, variant: str) -> Iterator[Finding]:
+    """That another variant stands for the framework in the table of frameworks."""
+    other = next(
+        (
+            each.chosen
+            for each in standings(data)
+            if each.chosen is not None
+            and each.part is data.part_of(variant)
+            and any(one.id == variant for one in each.variants)
+        ),
+        None,
+    )
+    if other is None or other.id == variant:
+        return
+    if variant == analysis.best:
+        message = N_(
+            "All this is of {variant}, which the measurements put first. The table of frameworks "
+            "shows {other}, the framework's fastest in decoding."
+        )
+    elif variant in analysis.left:
+        message = N_(
+            "All this is of {variant}, which of the framework's variants that are left has the "
+            "highest score. The table of frameworks shows {other}, its fastest in decoding."
+        )
+    else:
+        message = N_(
+            "All this is of {variant}, which of the framework's variants comes nearest to what is "
+            "asked for. The table of frameworks shows {other}, its fastest in decoding."
+        )
+    yield Finding("note", fill(message, variant=Name(variant), other=Name(other.id)))
 
 
 def _absent(runner: str, requirements: Requirements) -> Evidence:
@@ -154,12 +216,11 @@ def _absent(runner: str, requirements: Requirements) -> Evidence:
 def _why_nothing(data: ReportData, own: Sequence[VariantRecord]) -> Iterator[Finding]:
     """Why no variant of a framework has a value."""
     for variant in own:
-        cells = [data.cell(each.name, variant.id) for each in data.record.workloads]
-        failure = next((each.failure for each in cells if each.failure), None)
+        failure = next((each.failure for each in _cells(data, variant.id) if each.failure), None)
         if failure is not None:
             why = unstopped(recorded(failure.message))
             said = fill("{variant} failed: {why}.", variant=Name(variant.id), why=why)
-            yield Finding("fails", said)
+            yield Finding("failed", said)
         else:
             said = fill("{variant} was not run to its end.", variant=Name(variant.id))
             yield Finding("unknown", said)
@@ -167,25 +228,27 @@ def _why_nothing(data: ReportData, own: Sequence[VariantRecord]) -> Iterator[Fin
 
 def _finding(check: Check) -> Finding:
     if check.fails:
-        return Finding("lacks" if check.quoted else "fails", check.sentence, check.quoted)
-    if check.state in ("unknown", "limited"):
-        return Finding("unknown", check.sentence, quoted=check.state == "limited")
-    return Finding("supports", check.sentence, check.quoted)
+        kind = "lacks" if check.quoted else "fails"
+        return Finding(kind, check.sentence, check.quoted, check.figures)
+    if check.state == "limited":
+        return Finding("note", check.sentence, check.quoted)
+    if check.state == "unknown":
+        return Finding("unknown", check.sentence, figures=check.figures)
+    return Finding("supports", check.sentence, check.quoted, check.figures)
 
 
 def _failures(data: ReportData, analysis: Analysis, variant: str) -> Iterator[Finding]:
-    """Where the variant failed or was not run, though it has values elsewhere."""
+    """Where a variant failed or was not run, also where other repetitions of it are fine."""
     for workload in analysis.stands.workloads:
         cell = data.cell(workload, variant)
         if cell.failure is not None:
             why = unstopped(recorded(cell.failure.message))
-            kind = "unknown" if cell.n else "fails"
             message = (
                 N_("Some repetitions on {workload} failed: {why}.")
                 if cell.n
                 else N_("It failed on {workload}: {why}.")
             )
-            yield Finding(kind, fill(message, workload=Name(workload), why=why))
+            yield Finding("failed", fill(message, workload=Name(workload), why=why))
         elif not cell.n:
             said = fill("It was not run on {workload}.", workload=Name(workload))
             yield Finding("unknown", said)
@@ -200,98 +263,4 @@ def _flags(data: ReportData, stands: Stands, variant: str) -> Iterator[Finding]:
                 workload=Name(workload),
                 flags=commas(flag_text(each) for each in flags),
             )
-            yield Finding("unknown", said)
-
-
-def warnings(data: ReportData, recommended: Sequence[str]) -> tuple[Sentence, ...]:
-    """What must be read before any recommendation.
-
-    Args:
-        data: of one run or several.
-        recommended: names of the runners that a tree or the measurements recommend.
-    """
-    return (
-        *(one for runner in dict.fromkeys(recommended) for one in _of_runner(data, runner)),
-        *_of_runs(data),
-    )
-
-
-def _of_runner(data: ReportData, runner: str) -> Iterator[Sentence]:
-    name = framework_name(runner)
-    own = [each for each in data.record.variants if each.runner == runner]
-    if not own:
-        yield fill(
-            "{framework} was not part of this run: nothing of it was measured.", framework=name
-        )
-        return
-    for key in dict.fromkeys(each.framework for each in own if each.framework):
-        yield fill(
-            "What ran here in place of {framework} is {other}: its figures are not those of "
-            "{framework}.",
-            framework=name,
-            other=framework_name(key),
-        )
-    yield from _failed(data, name, own)
-    bad = {row.variant for row in data.sameness.bad} if data.sameness else set()
-    wrong = [each.id for each in (*own, *data.record.proofs) if each.id in bad]
-    wrong = [each for each in wrong if _runner_of(data, each) == runner]
-    for variant in dict.fromkeys(wrong):
-        yield fill(
-            "{variant} differs from the reference, or could not be compared with it: it may not "
-            "compute the same model.",
-            variant=Name(variant),
-        )
-
-
-def _runner_of(data: ReportData, variant: str) -> str:
-    every = (*data.record.variants, *data.record.proofs)
-    return next(each.runner for each in every if each.id == variant)
-
-
-def _failed(data: ReportData, name: str, own: Sequence[VariantRecord]) -> Iterator[Sentence]:
-    """Where a framework failed: everywhere, or in some variants."""
-    cells = {
-        each.id: [data.cell(workload.name, each.id) for workload in data.record.workloads]
-        for each in own
-    }
-    failed = [each for each, found in cells.items() if any(one.failure for one in found)]
-    if not any(one.n for found in cells.values() for one in found):
-        if not failed:
-            yield fill(
-                "{framework} was not run to its end: nothing of it was measured.", framework=name
-            )
-            return
-        failure = next(one.failure for one in cells[failed[0]] if one.failure)
-        why = unstopped(recorded(failure.message))
-        yield fill("{framework} failed to run here: {why}.", framework=name, why=why)
-        return
-    for variant in failed[:NAMED_AT_MOST]:
-        cell = next(one for one in cells[variant] if one.failure)
-        assert cell.failure is not None
-        yield fill(
-            "{variant} failed on {workload}: {why}.",
-            variant=Name(variant),
-            workload=Name(cell.workload),
-            why=unstopped(recorded(cell.failure.message)),
-        )
-    if len(failed) > NAMED_AT_MOST:
-        more = len(failed) - NAMED_AT_MOST
-        yield (
-            plural(
-                "So did {count} more variant of the same framework.",
-                "So did {count} more variants of the same framework.",
-                more,
-            ),
-        )
-
-
-def _of_runs(data: ReportData) -> Iterator[Sentence]:
-    if all(each.runner == TESTING_RUNNER for each in data.record.variants):
-        yield fill("Only the testing runner ran: it makes its figures up and is no framework.")
-    records = [each.record for each in data.parts] or [data.record]
-    if any(each.quick for each in records):
-        yield fill("This was a quick look, with fewer and shorter repetitions: not a measurement.")
-    if any(each.status == "interrupted" for each in records):
-        yield fill("The run was interrupted: what came before that is in it.")
-    elif any(each.status == "running" for each in records):
-        yield fill("The run has not finished: what it has so far is in it.")
+            yield Finding("note", said)

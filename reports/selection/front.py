@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgebench.reports.dominance import ALIKE_PERPLEXITY, cost_orders, without_circles
+from edgebench.reports.dominance import cost_orders, without_circles
 from edgebench.reports.selection.goals import QUALITY, is_higher_better
 from edgebench.reports.selection.samples import TAIL
 
@@ -28,7 +28,8 @@ def dominated_by(
 
     One variant dominates another if it is better beyond doubt in one goal, and worse beyond doubt
     in none. Values differ beyond doubt where their 95 % intervals share nothing; perplexities, of
-    the same windows, where the interval of their ratio over pairs of windows excludes 1.
+    the same windows, where the interval of their ratio over pairs of windows excludes 1. Without
+    intervals of both nothing is beyond doubt.
 
     Args:
         variants: those that are compared.
@@ -48,7 +49,11 @@ def dominated_by(
         orders = (
             _perplexity_orders(stands, better, worse)
             if goal == QUALITY
-            else cost_orders([each.summary for each in stands], higher=is_higher_better(goal))
+            else cost_orders(
+                [each.summary for each in stands],
+                higher=is_higher_better(goal),
+                beyond_doubt=True,
+            )
         )
         better |= orders > 0
         worse |= orders < 0
@@ -74,25 +79,19 @@ def _perplexity_orders(
     for row in range(size):
         columns = np.flatnonzero(open_pairs[row, row + 1 :]) + row + 1
         if columns.size:
-            orders[row, columns] = _against(stands, drawn, row, columns)
+            orders[row, columns] = _against(drawn, row, columns)
     return (orders - orders.T).astype(np.int8)
 
 
 def _against(
-    stands: Sequence[Stand],
-    drawn: Sequence[Floats | None],
-    row: int,
-    columns: NDArray[np.int64],
+    drawn: Sequence[Floats | None], row: int, columns: NDArray[np.int64]
 ) -> NDArray[np.int8]:
     """1 where the perplexity of the row is lower beyond doubt than that of a column, -1, or 0."""
     own = drawn[row]
     others = [drawn[column] for column in columns]
     if own is None or any(each is None for each in others):
-        mine = stands[row].value
-        theirs = np.array([stands[column].value for column in columns])
-        alike = np.maximum(mine, theirs) <= (1 + ALIKE_PERPLEXITY) * np.minimum(mine, theirs)
-        signs: NDArray[np.int8] = np.where(alike, 0, np.sign(theirs - mine)).astype(np.int8)
-        return signs
+        # Too few windows for an interval, which is so for all of them at once.
+        return np.zeros(columns.size, dtype=np.int8)
     gaps = np.stack([each for each in others if each is not None]) - own
     low, high = np.quantile(gaps, [TAIL, 1 - TAIL], axis=1)
     orders: NDArray[np.int8] = (np.sign(low) * (np.sign(low) == np.sign(high))).astype(np.int8)

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from edgebench.reports.failures import LOADING
 from edgebench.reports.framework_choice import framework_name
-from edgebench.reports.languages import N_
+from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.recorded import recorded
-from edgebench.reports.sentences import Name, Sentence, fill, joined
+from edgebench.reports.selection.headline_measured import (
+    certainty,
+    is_alone,
+    of_measurements,
+    reservations,
+)
+from edgebench.reports.sentences import Name, fill, joined
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from edgebench.harness.scenario.requirements import Requirements
     from edgebench.reports.data import ReportData
     from edgebench.reports.selection.view import Evidence, Measured, Walk
+    from edgebench.reports.sentences import Sentence
 
-TESTING: Final = "fake"
-"""The runner that is there for tests, and is no framework."""
+Fields: TypeAlias = dict[str, object]
 
+_LEADS: Final = N_("The decision tree {tree} leads to {framework}.")
 _AGREED: Final = {
     "sure": N_(
         "Take {framework}: the decision tree {tree} leads there, and the measurements agree."
+    ),
+    "framework": N_(
+        "Take {framework}: the decision tree {tree} leads there, and the measurements agree; which "
+        "of its variants comes first is not certain."
     ),
     "tie": N_(
         "Take {framework}: the decision tree {tree} leads there, and it comes first in the "
@@ -31,10 +43,6 @@ _AGREED: Final = {
     "unsure": N_(
         "The decision tree {tree} leads to {framework}, and it comes first in the measurements "
         "too; these are too few to be sure."
-    ),
-    "alone": N_(
-        "The decision tree {tree} leads to {framework}; the measurements hold nothing else that "
-        "meets the needs."
     ),
 }
 _DIFFERENT: Final = {
@@ -50,18 +58,6 @@ _DIFFERENT: Final = {
         "The decision tree {tree} leads to {framework}; in the measurements {measured} "
         "({variant}) comes first, but these are too few to be sure."
     ),
-    "alone": N_(
-        "The decision tree {tree} leads to {framework}; the only one measured that meets the "
-        "needs is {measured} ({variant})."
-    ),
-}
-_UNDECIDED: Final = {
-    "sure": N_("The measurements favour {measured} ({variant})."),
-    "tie": N_("In the measurements {measured} ({variant}) comes first, though not beyond doubt."),
-    "unsure": N_(
-        "In the measurements {measured} ({variant}) comes first, but these are too few to be sure."
-    ),
-    "alone": N_("The only one measured that meets the needs is {measured} ({variant})."),
 }
 
 
@@ -70,93 +66,99 @@ def headline(
     walks: Sequence[Walk],
     measured: Measured | None,
     found: Sequence[Evidence],
+    requirements: Requirements,
 ) -> Sentence:
     """What to take.
 
     Args:
         data: the run; None where nothing was measured.
         walks: the trees, those with a recommendation first.
-        measured: the answer of the measurements.
+        measured: the answer of the measurements; None where there are none.
         found: what is known of each framework.
+        requirements: what was asked for.
     """
     first = next((each for each in walks if each.recommendation), None)
+    answer: Sentence = ()
+    if data is not None and measured is not None:
+        told = framework_name(first.recommendation) if first else ""
+        answer = of_measurements(data, measured, found, requirements, told=told)
     if first is None:
-        return joined(filter(None, (_open(walks), _of_measurements(measured))))
-    parts = [_of_tree(data, first, measured, found)]
+        return joined(filter(None, (_open(walks), answer)))
+    if data is None or measured is None:
+        parts = [_of_document(first)]
+    else:
+        parts = [_of_tree(data, first, measured, found, requirements, answer)]
     parts += [
-        fill(
-            "The decision tree {tree} leads to {framework}.",
-            tree=Name(each.name),
-            framework=framework_name(each.recommendation),
-        )
+        fill(_LEADS, tree=Name(each.name), framework=framework_name(each.recommendation))
         for each in walks
         if each.recommendation and each.recommendation != first.recommendation
     ]
     return joined(parts)
 
 
+def _of_document(first: Walk) -> Sentence:
+    fields = {"tree": Name(first.name), "framework": framework_name(first.recommendation)}
+    if not first.document:
+        message = N_("The decision tree {tree} leads to {framework}; no measurements were given.")
+        return fill(message, **fields)
+    message = N_(
+        "The decision tree {tree} leads to {framework}. No measurements were given, so that "
+        "this is its document's judgement alone."
+    )
+    return fill(message, **fields)
+
+
 def _of_tree(
-    data: ReportData | None, first: Walk, measured: Measured | None, found: Sequence[Evidence]
+    data: ReportData,
+    first: Walk,
+    measured: Measured,
+    found: Sequence[Evidence],
+    requirements: Requirements,
+    answer: Sentence,
 ) -> Sentence:
     runner = first.recommendation
     fields = {"tree": Name(first.name), "framework": framework_name(runner)}
-    if data is None:
-        if not first.document:
-            message = N_(
-                "The decision tree {tree} leads to {framework}; no measurements were given."
-            )
-            return fill(message, **fields)
-        message = N_(
-            "The decision tree {tree} leads to {framework}. No measurements were given, so that "
-            "this is its document's judgement alone."
-        )
-        return fill(message, **fields)
     # A runner may have driven two engines, of which one failed.
     of_it = [each for each in found if each.runner == runner]
     own = next((each for each in of_it if each.ran), None)
     if own is None:
-        return joined(filter(None, (_absent(data, runner, fields), _of_measurements(measured))))
+        return joined((_absent(data, runner, fields), answer))
     stand_in = _stand_in(own, runner)
-    if failed := _failed_somewhere(data, runner, fields):
-        return joined(filter(None, (failed, stand_in, _of_measurements(measured))))
+    if failed := _partly(data, runner, of_it, fields):
+        return joined(filter(None, (failed, stand_in, answer)))
     if own.meets_limits is False:
         fails = fill(
             "The decision tree {tree} leads to {framework}, but no variant of it that was "
             "measured meets the limits.",
             **fields,
         )
-        return joined(filter(None, (fails, stand_in, _of_measurements(measured))))
-    return joined(filter(None, (_compared(runner, measured, own, fields), stand_in)))
-
-
-def _compared(
-    runner: str, measured: Measured | None, own: Evidence, fields: dict[str, object]
-) -> Sentence:
-    if measured is None or not measured.recommendation:
-        message = N_(
-            "The decision tree {tree} leads to {framework}; the measurements name nothing that is "
-            "known to meet the needs."
+        return joined(filter(None, (fails, stand_in, answer)))
+    # Of one framework alone no measurement agrees or differs; and no figure of another engine's.
+    agrees = measured.recommendation == runner
+    if not measured.recommendation or is_alone(measured) or (agrees and stand_in):
+        return joined(filter(None, (fill(_LEADS, **fields), stand_in, answer)))
+    return joined(
+        filter(
+            None,
+            (
+                _compared(measured, fields, agrees=agrees),
+                stand_in,
+                *reservations(measured, requirements),
+            ),
         )
-        return fill(message, **fields)
-    if measured.recommendation == runner:
-        # What is not known to meet the limits is not to be taken without a second look.
-        if own.meets_limits is None and measured.certainty == "sure":
-            message = N_(
-                "The decision tree {tree} leads to {framework}, and it comes first in the "
-                "measurements too; whether it meets all limits is not known."
-            )
-            return fill(message, **fields)
-        return fill(_AGREED[measured.certainty], **fields)
-    if measured.recommendation == TESTING:
-        message = N_(
-            "The decision tree {tree} leads to {framework}; besides it only the testing runner "
-            "was measured, which is no framework."
-        )
-        return fill(message, **fields)
-    return fill(_DIFFERENT[measured.certainty], **fields, **_measured(measured))
+    )
 
 
-def _absent(data: ReportData, runner: str, fields: dict[str, object]) -> Sentence:
+def _compared(measured: Measured, fields: Fields, *, agrees: bool) -> Sentence:
+    kind = certainty(measured)
+    if agrees:
+        return fill(_AGREED[kind], **fields)
+    message = _DIFFERENT["sure" if kind == "framework" else kind]
+    names = {"measured": Name(measured.framework), "variant": Name(measured.variant)}
+    return fill(message, **fields, **names)
+
+
+def _absent(data: ReportData, runner: str, fields: Fields) -> Sentence:
     """That a recommended framework has no values here, and why."""
     variants = {each.id for each in data.record.variants if each.runner == runner}
     if not variants:
@@ -181,25 +183,28 @@ def _absent(data: ReportData, runner: str, fields: dict[str, object]) -> Sentenc
     return fill(message, **fields, reason=_full_stop(failure.message))
 
 
-def _failed_somewhere(data: ReportData, runner: str, fields: dict[str, object]) -> Sentence:
+def _partly(data: ReportData, runner: str, of_it: Sequence[Evidence], fields: Fields) -> Sentence:
     """That no variant of a framework came through all workloads; empty where one did."""
-    failures = []
-    for variant in data.record.variants:
-        if variant.runner != runner:
-            continue
-        cells = (data.cell(workload.name, variant.id) for workload in data.record.workloads)
-        failed = [each for each in cells if each.failure is not None and not each.n]
-        if not failed:
-            return ()
-        failures += failed
-    if not failures or failures[0].failure is None:
+    if any(each.state == "measured" for each in of_it):
         return ()
-    message = N_(
-        "The decision tree {tree} leads to {framework}, but {framework} failed here on "
-        "{workload}: {reason}"
+    cells = (
+        data.cell(workload.name, variant.id)
+        for variant in data.record.variants
+        if variant.runner == runner
+        for workload in data.record.workloads
     )
-    reason = _full_stop(failures[0].failure.message)
-    return fill(message, **fields, workload=Name(failures[0].workload), reason=reason)
+    for cell in cells:
+        if cell.failure is not None and not cell.n:
+            message = N_(
+                "The decision tree {tree} leads to {framework}, but {framework} failed here on "
+                "{workload}: {reason}"
+            )
+            reason = _full_stop(cell.failure.message)
+            return fill(message, **fields, workload=Name(cell.workload), reason=reason)
+    return fill(
+        "The decision tree {tree} leads to {framework}, of which not every workload was run here.",
+        **fields,
+    )
 
 
 def _stand_in(own: Evidence, runner: str) -> Sentence:
@@ -211,18 +216,6 @@ def _stand_in(own: Evidence, runner: str) -> Sentence:
         measured=Name(own.framework),
         framework=framework_name(runner),
     )
-
-
-def _of_measurements(measured: Measured | None) -> Sentence:
-    if measured is None or not measured.recommendation:
-        return fill("The measurements name nothing that meets the needs.") if measured else ()
-    if measured.recommendation == TESTING:
-        return fill("Only the testing runner was measured, which is no framework.")
-    return fill(_UNDECIDED[measured.certainty], **_measured(measured))
-
-
-def _measured(measured: Measured) -> dict[str, object]:
-    return {"measured": Name(measured.framework), "variant": Name(measured.variant)}
 
 
 def _open(walks: Sequence[Walk]) -> Sentence:
@@ -239,4 +232,4 @@ def _open(walks: Sequence[Walk]) -> Sentence:
 def _full_stop(text: str) -> str:
     """A failure's message as the end of a sentence, in the language of the report where known."""
     ended = recorded(text).rstrip()
-    return one_line(ended if ended.endswith((".", "!", "?", "。")) else f"{ended}.")
+    return one_line(ended if ended.endswith((".", "!", "?", "。")) else ended + _("."))

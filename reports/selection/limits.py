@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
+from edgebench.reports.colours import framework_key
 from edgebench.reports.format import CHANGE, percent, quantity, scale_of
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import unstopped
-from edgebench.reports.published.load import capability, documents
 from edgebench.reports.quality import quality_summaries
 from edgebench.reports.quantization import main_quality
-from edgebench.reports.selection.goals import absent, written
+from edgebench.reports.selection.abilities import CAPABILITIES, capability_checks
+from edgebench.reports.selection.check import FAILING, WORST_FIRST, Check
+from edgebench.reports.selection.goals import QUALITY, absent, written
+from edgebench.reports.selection.view import Figures
 from edgebench.reports.sentences import Name, fill, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from edgebench.harness.results.model import Summary, VariantRecord
+    from edgebench.harness.results.model import MachineRecord, Summary, VariantRecord
     from edgebench.harness.scenario.requirements import Requirements
     from edgebench.reports.data import ReportData
-    from edgebench.reports.published.model import Capability, Claim, Quote
-    from edgebench.reports.sentences import Sentence
-
-State = Literal["fails", "fails_by_median", "unknown", "meets_by_median", "limited", "meets"]
-
-WORST_FIRST: Final[tuple[State, ...]] = (
-    "fails",
-    "fails_by_median",
-    "unknown",
-    "meets_by_median",
-    "limited",
-    "meets",
-)
-"""A limit must hold on every workload, so the worst one decides."""
-
-FAILING: Final = frozenset({"fails", "fails_by_median"})
+    from edgebench.reports.selection.check import State
 
 _WITHIN_MEMORY: Final = (
     N_("Peak memory is {value} on {workload}, within the limit of {limit}."),
@@ -81,39 +68,6 @@ _MEASURED: Final = {
 _BY_MEDIAN = N_("The interval holds the limit: that is not beyond doubt.")
 _NO_INTERVAL = N_("There are too few repetitions for an interval: that is not beyond doubt.")
 
-_CAPABILITIES: Final = {
-    "multimodal": N_("more than text as input"),
-    "vision": N_("images or video as input"),
-    "enterprise_support": N_("a company behind the framework"),
-    "pc": N_("running on a PC"),
-    "browser": N_("running in a browser"),
-    "phone": N_("running on a phone"),
-    "board": N_("running on a board"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One limit, and whether a variant meets it.
-
-    Attributes:
-        limit: its field in `Requirements`, or ``machine_memory``.
-        state: beyond doubt, by the median alone, or not known; ``limited`` where a document says
-            that there is some of it.
-        sentence: what was found, with the value and the limit.
-        quoted: whether a document says so, and nobody measured it.
-    """
-
-    limit: str
-    state: State
-    sentence: Sentence
-    quoted: bool = False
-
-    @property
-    def fails(self) -> bool:
-        """Whether the limit is not met, beyond doubt or by the median."""
-        return self.state in FAILING
-
 
 def checks(
     data: ReportData,
@@ -124,22 +78,20 @@ def checks(
     """All limits of the user's, and the memory of the machine where no other limit is given."""
     return (
         *_measured(data, variant.id, requirements, workloads),
-        *capability_checks(variant.runner, requirements),
+        *capability_checks(
+            variant.runner,
+            requirements,
+            framework=framework_key(variant),
+            machine=_ran_on(data, variant.id),
+        ),
     )
 
 
-def capability_checks(runner: str, requirements: Requirements) -> Iterator[Check]:
-    """What a framework must be able to do, by what the documents say of it.
-
-    edgebench runs text on one machine and measures nothing of this.
-    """
-    known = capability(runner)
-    for field in ("multimodal", "vision", "enterprise_support"):
-        if getattr(requirements, field):
-            claim: Claim | None = getattr(known, field) if known else None
-            yield _claimed(field, _CAPABILITIES[field], claim)
-    if requirements.target is not None:
-        yield _on_target(known, requirements.target)
+def _ran_on(data: ReportData, variant: str) -> MachineRecord | None:
+    """The machine that a variant ran on; None where it ran nowhere."""
+    part = data.part_of(variant)
+    ran = any(data.cell(each.name, variant).n for each in part.record.workloads)
+    return part.record.machine if ran else None
 
 
 def limit_texts(requirements: Requirements) -> tuple[str, ...]:
@@ -164,7 +116,7 @@ def limit_texts(requirements: Requirements) -> tuple[str, ...]:
     ]
     if requirements.target is not None:
         asked.append(requirements.target)
-    return (*found, *(_(_CAPABILITIES[each]) for each in asked))
+    return (*found, *(_(CAPABILITIES[each]) for each in asked))
 
 
 def _measured(
@@ -235,9 +187,10 @@ def _on_text(data: ReportData, variant: str, loss: float) -> Check:
 def _check(limit: str, workload: str, summary: Summary | None, bound: float, reason: str) -> Check:
     fails, meets, unknown = _MEASURED[limit]
     shown_limit = _limit_text(limit, bound)
+    goal = _METRICS.get(limit, QUALITY)
     if summary is None or summary.median is None:
         sentence = fill(unknown, limit=shown_limit, reason=unstopped(reason))
-        return Check(limit, "unknown", sentence)
+        return Check(limit, "unknown", sentence, figures=Figures(goal, workload))
     state = _state(summary, bound, at_least=limit == "min_decode_rate")
     value = _value_text(limit, summary)
     said = fill(
@@ -249,7 +202,8 @@ def _check(limit: str, workload: str, summary: Summary | None, bound: float, rea
     if state.endswith("_by_median"):
         doubt = _NO_INTERVAL if summary.ci_low is None else _BY_MEDIAN
         said = joined([said, (_(doubt),)])
-    return Check(limit, state, said)
+    figures = Figures(goal, workload, summary.median, summary.ci_low, summary.ci_high, summary.unit)
+    return Check(limit, state, said, figures=figures)
 
 
 def _state(summary: Summary, bound: float, *, at_least: bool) -> State:
@@ -276,39 +230,3 @@ def _value_text(limit: str, summary: Summary) -> str:
     if limit == "max_quality_loss":
         return written(summary, CHANGE)
     return written(summary, scale_of(_METRICS[limit], summary.unit, [summary.median]))
-
-
-def _claimed(field: str, what: str, claim: Claim | None) -> Check:
-    if claim is None:
-        return _unsaid(field, what)
-    messages = {
-        "no": N_('Needed is {what}; the document "{document}" says: "{quote}".'),
-        "limited": N_('Needed is {what}, of which the document "{document}" says: "{quote}".'),
-        "yes": N_('Needed is {what}; the document "{document}" says: "{quote}".'),
-    }
-    states: dict[str, State] = {"no": "fails", "limited": "limited", "yes": "meets"}
-    return _quoting(field, states[claim.value], messages[claim.value], what, claim)
-
-
-def _on_target(known: Capability | None, target: str) -> Check:
-    what = _CAPABILITIES[target]
-    quote = (
-        {str(key): each for key, each in known.target_quotes.items()}.get(target) if known else None
-    )
-    if quote is None:
-        return _unsaid("target", what)
-    message = N_('Needed is {what}; the document "{document}" says: "{quote}".')
-    return _quoting("target", "meets", message, what, quote)
-
-
-def _quoting(limit: str, state: State, message: str, what: str, quote: Quote) -> Check:
-    document = documents()[quote.document].short.said()
-    said = fill(message, what=_(what), document=document, quote=quote.said())
-    if quote.note:
-        said = fill("{sentence} ({note})", sentence=said, note=_(quote.note))
-    return Check(limit, state, said, quoted=True)
-
-
-def _unsaid(limit: str, what: str) -> Check:
-    said = fill("Needed is {what}; no document says whether it is there.", what=_(what))
-    return Check(limit, "unknown", said, quoted=True)

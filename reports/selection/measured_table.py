@@ -10,11 +10,11 @@ from edgebench.harness.metrics.statistics import MIN_BLOCKS
 from edgebench.reports.colours import framework_colours
 from edgebench.reports.engines import engine_text
 from edgebench.reports.format import NOT_MEASURED, SHARE, Scale, shown
-from edgebench.reports.languages import _
+from edgebench.reports.languages import _, plural
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import paragraph
 from edgebench.reports.selection.goals import QUALITY, metric_of
-from edgebench.reports.selection.score import contenders
+from edgebench.reports.selection.score import contenders, score_text
 from edgebench.reports.sentences import plain
 from edgebench.reports.table import flag_meaning, flag_text
 from edgebench.reports.table_model import Column, Row, Table, TableTexts, Value, Where
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 LIMITS, FRONT, SCORE, WINS = "limits", "front", "score", "wins"
 _WORDS: Final = Scale("")
 
+MANY: Final = 200
+"""Up to so many variants the table shows all of them."""
+
+SHOWN: Final = 100
+"""Of more than that it shows the best of them: a page with thousands of rows opens slowly."""
+
 
 class _Footnotes:
     """Numbers the reasons, each once."""
@@ -44,7 +50,10 @@ class _Footnotes:
 
 
 def measured_table(data: ReportData, analysis: Analysis) -> Table:
-    """The table; those that are left stand first, by their score."""
+    """The table; those that are left stand first, by their score. Of very many the best ones."""
+    order = _order(data, analysis)
+    rest = max(0, len(order) - SHOWN) if len(order) > MANY else 0
+    order = order[: len(order) - rest]
     stands = analysis.stands
     goals = {
         goal: by_variant
@@ -63,12 +72,12 @@ def measured_table(data: ReportData, analysis: Analysis) -> Table:
             place=places[variant],
             colour=colours[variant],
         )
-        for variant in _order(data, analysis)
+        for variant in order
     )
     flags = dict.fromkeys(
         flag
         for workload in stands.workloads
-        for variant in data.variant_ids
+        for variant in order
         for flag in data.cell(workload, variant).flags
     )
     return Table(
@@ -86,7 +95,7 @@ def measured_table(data: ReportData, analysis: Analysis) -> Table:
             counted="n",
             rows=_("variant"),
         ),
-        notes=tuple(_notes(analysis)),
+        notes=tuple(_notes(analysis, rest)),
     )
 
 
@@ -169,22 +178,15 @@ def _limits(analysis: Analysis, variant: str, notes: _Footnotes) -> Value:
     ]
     if variant in analysis.excluded:
         failing = any(each.fails for each in analysis.checks[variant])
-        text = _("no") if failing else _("out")
-    elif variant in analysis.unknown or not _known(analysis, variant):
+        text = _("no") if failing else _("failed") if variant in analysis.failed else _("out")
+    elif variant in analysis.unknown:
         text = _("not known")
-        why = why or tuple(
-            each.sentence for each in analysis.checks[variant] if each.state == "unknown"
-        )
     else:
-        given = bool(analysis.checks[variant])
+        given = analysis.limits_given
         text = _("yes, in doubt") if doubtful else _("yes") if given else _("none given")
         why = tuple(doubtful)
     reason = _reason(why or ())
     return Value(text, footnote=notes.number(reason) if reason else None, reason=reason)
-
-
-def _known(analysis: Analysis, variant: str) -> bool:
-    return all(each.state != "unknown" for each in analysis.checks[variant])
 
 
 def _reason(sentences: Sequence[Sentence]) -> str:
@@ -205,7 +207,7 @@ def _scores(analysis: Analysis, variant: str, notes: _Footnotes) -> tuple[Value,
         gone = Value(NOT_MEASURED, unit="1", footnote=number, reason=reason)
         return gone, gone
     score = analysis.scores.by_variant[variant]
-    text = shown(score, Scale(""))
+    text = score_text(score)
     wins = analysis.scores.wins
     best = _is_best(analysis, variant)
     value = Value(
@@ -283,9 +285,21 @@ def _where(analysis: Analysis, goal: str, variant: str, column: Column) -> Where
     return Where(workloads[0], variant, column.key) if len(workloads) == 1 else None
 
 
-def _notes(analysis: Analysis) -> tuple[str, ...]:
+def _notes(analysis: Analysis, rest: int) -> tuple[str, ...]:
     stands = analysis.stands
-    found = [
+    found = []
+    if rest:
+        found.append(
+            plural(
+                "The best {shown} are shown; {count} more variant is left out here, and is in "
+                "`edgebench select --json`.",
+                "The best {shown} are shown; {count} more variants are left out here, and are in "
+                "`edgebench select --json`.",
+                rest,
+                shown=SHOWN,
+            )
+        )
+    found += [
         _(
             "The score is the weighted geometric mean of each value relative to the best of those "
             "left: 1 is the best in everything. Its interval, and the share of wins, resample the "

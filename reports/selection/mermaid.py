@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 
 _TAKEN: Final = "taken"
 _STYLE: Final = f"classDef {_TAKEN} stroke:#1f5fbf,stroke-width:3px,font-weight:bold"
-_LIST: Final = re.compile(r"\d+[.)]|-")
-_PLAIN: Final = frozenset(" ,.-?/()%:")
+_LIST: Final = re.compile(r"\d+[.)]|[-+]")
+_SYNTAX: Final = frozenset('"#$&*;<=>@[\\]^_`{|}~')
+"""What a quoted label can't hold as it is, or what some version takes for markup or for maths."""
+_ICON: Final = re.compile(r":(?=\S)")
+"""As in ``fa:fa-car``, which Mermaid draws as a picture."""
 
 
 def mermaid(tree: Tree, way: Way) -> str:
     """The tree, with the questions and answers of the way drawn thick.
 
     Returns:
-        The text without the fence around it. Every label is in quotes with all but letters,
-        digits and plain punctuation as entities, so that no text of a tree is taken for syntax
-        or markup.
+        The text without the fence around it. Every label is in quotes with what could be taken
+        for syntax or markup as entities; all else stands as it is, Chinese punctuation too, so
+        that the text can be read.
     """
     names = [*tree.questions, *tree.recommendations]
     ids = {name: f"n{number}" for number, name in enumerate(names)}
@@ -53,14 +56,16 @@ def mermaid(tree: Tree, way: Way) -> str:
 
 
 def _label(text: str) -> str:
-    """A label that Mermaid shows as it is: letters stay, what could be syntax becomes a number."""
+    """A label that Mermaid shows as it is: what could be syntax becomes a number."""
     line = one_line(text)
-    # Mermaid reads labels as Markdown, and refuses those that begin as a list does.
+    # Some versions read labels as Markdown, and refuse those that begin as a list does.
     start = _LIST.match(line)
-    at = start.end() - 1 if start else -1
+    escaped = {match.start() for match in _ICON.finditer(line)}
+    if start:
+        escaped.add(start.end() - 1)
     return "".join(
-        character
-        if (character.isalnum() or character in _PLAIN) and place != at
-        else f"#{ord(character)};"
+        f"#{ord(character)};"
+        if place in escaped or character in _SYNTAX or not character.isprintable()
+        else character
         for place, character in enumerate(line)
     )

@@ -95,12 +95,13 @@ class Samples:
             return None
         part = self.parts[one]
         if part == self.parts[other] and (both := [each for each in above if each in below]):
+            # Of logarithms, so that the ratio the other way round is one over it.
             within = {
-                each: [float(np.median(above[each]) / np.median(below[each]))] for each in both
+                each: [math.log(np.median(above[each]) / np.median(below[each]))] for each in both
             }
             enough = len(both) >= MIN_BLOCKS
-            point = float(np.median([each for (each,) in within.values()]))
-            return point, self._drawn(within, part) if enough else None
+            point = math.exp(np.median([each for (each,) in within.values()]))
+            return point, np.exp(self._drawn(within, part)) if enough else None
         point = _median(above) / _median(below)
         if min(len(above), len(below)) < MIN_BLOCKS:
             return point, None

@@ -10,6 +10,7 @@ import numpy as np
 
 from edgebench.harness.metrics.statistics import RESAMPLES
 from edgebench.harness.results.model import Summary
+from edgebench.reports.format import NOT_MEASURED, Shown, number
 from edgebench.reports.selection.goals import is_higher_better
 from edgebench.reports.selection.samples import interval
 
@@ -26,6 +27,9 @@ POSSIBLE: Final = 0.025
 """Share of resamples above which another one can't be ruled out."""
 
 _SAME = 1e-12
+
+_DECIMALS: Final = 3
+"""Of every score, so that those of a column can be compared at a glance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +142,14 @@ def contenders(best: str, scores: Scores) -> tuple[str, ...]:
     possible = [each for each in others if wins[each] > POSSIBLE]
     # Many rare winners together may leave the best one short of certain.
     return (best, *(possible or others[:1]))
+
+
+def score_text(score: Summary) -> Shown:
+    """A score with its interval, all scores with the same number of decimals."""
+    if score.median is None:
+        return Shown(NOT_MEASURED)
+    value = number(score.median, _DECIMALS)
+    if score.ci_low is None or score.ci_high is None:
+        return Shown(value)
+    low, high = (number(each, _DECIMALS) for each in (score.ci_low, score.ci_high))
+    return Shown(value, "" if low == high else f"[{low}, {high}]")

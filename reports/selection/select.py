@@ -13,7 +13,7 @@ from edgebench.harness.scenario.wording import reword
 from edgebench.reports.selection.headline import headline
 from edgebench.reports.selection.tree import load_trees
 from edgebench.reports.selection.view import Selection
-from edgebench.reports.selection.walk import answers_of, walk, with_implied
+from edgebench.reports.selection.walk import answers_of, put_over, walk, with_implied
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def select(
     Raises:
         UsageError: an answer is none that its question allows.
     """
-    answers = with_implied({**answers_of(requirements), **(given or {})})
+    answers = with_implied(put_over(given or {}, answers_of(requirements)))
     if requirements.vision:
         requirements = requirements.model_copy(update={"multimodal": True})
     walks = tuple(
@@ -62,19 +62,20 @@ def select(
     walks = tuple(sorted(walks, key=lambda each: not each.recommendation))
     recommended = tuple(dict.fromkeys(each.recommendation for each in walks if each.recommendation))
     if data is None:
-        return Selection(headline(None, walks, None, ()), walks, (), (), None, ())
+        return Selection(headline(None, walks, None, (), requirements), walks, (), (), None, ())
     # Imported late: trees alone need no numpy, which is slow to import.
     from edgebench.reports.selection.disagreement import disagreements  # noqa: PLC0415
-    from edgebench.reports.selection.evidence import evidence, warnings  # noqa: PLC0415
+    from edgebench.reports.selection.evidence import evidence  # noqa: PLC0415
     from edgebench.reports.selection.measured import measured_answer  # noqa: PLC0415
+    from edgebench.reports.selection.warned import warnings  # noqa: PLC0415
 
     measured = measured_answer(data, requirements)
     found = evidence(data, requirements, recommended)
     named = dict.fromkeys((*recommended, measured.recommendation))
     return Selection(
-        headline=headline(data, walks, measured, found),
+        headline=headline(data, walks, measured, found, requirements),
         walks=walks,
-        warnings=warnings(data, tuple(filter(None, named))),
+        warnings=warnings(data, tuple(filter(None, named)), requirements),
         evidence=found,
         measured=measured,
         disagreements=disagreements(data, walks, measured, found),

@@ -29,8 +29,10 @@ _MARKS: Final = {
     "supports": ("✓", "green", ""),
     "contradicts": ("–", "yellow", ""),
     "fails": ("✗", "red", N_("fails")),
+    "failed": ("✗", "red", N_("failed")),
     "lacks": ("✗", "red", N_("lacks")),
     "unknown": ("?", "dim", N_("unknown")),
+    "note": ("·", "dim", ""),
 }
 _MOST_COLUMNS: Final = 4
 """With their values and a variant's name they fill 80 characters."""
@@ -96,6 +98,8 @@ def _evidence(evidence: Evidence) -> Group:
         heading.append(f"  {one_line(evidence.variant)}", style="not bold dim")
     if not evidence.ran:
         heading.append(f"  {_('no measured values')}", style="not bold red")
+    elif evidence.state == "partly":
+        heading.append(f"  {_('measured in part')}", style="not bold red")
     elif evidence.meets_limits is False:
         heading.append(f"  {_('does not meet the limits')}", style="not bold red")
     return Group(heading, *(_finding(each) for each in evidence.findings))
@@ -104,7 +108,7 @@ def _evidence(evidence: Evidence) -> Group:
 def _finding(finding: Finding) -> Printed:
     mark, style, words = _MARKS[finding.kind]
     said = plain(finding.sentence)
-    # A mark is not enough for the two kinds of cross.
+    # A mark is not enough for the three kinds of cross.
     if words:
         said = f"{_(words)}: {said}"
     if finding.quoted:
@@ -121,7 +125,12 @@ def _item(mark: str, style: str, text: str) -> Printed:
 
 
 def _measured(measured: Measured) -> Group:
-    parts: list[RenderableType] = [Text(_("From the measurements alone"), style="bold underline")]
+    title = (
+        _("From the measurements, and what documents say of abilities")
+        if measured.by_documents
+        else _("From the measurements alone")
+    )
+    parts: list[RenderableType] = [Text(title, style="bold underline")]
     if measured.recommendation:
         named = f"  ⇒ {one_line(measured.framework)}"
         parts.append(Text.assemble((named, "bold green"), f"  {one_line(measured.variant)}"))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_TREE", "Tree", "load_tree", "load_trees", "parse_tree"]
 
 MAX_FILE_BYTES: Final = 1 << 20
+_WAYS: Final = ("start", "questions", "recommendations")
 DEFAULT_TREE: Final = "edge-frameworks"
 """The one that is walked first."""
 
@@ -91,6 +92,9 @@ def parse_tree(text: str, *, filename: str) -> Tree:
     plain = document.plain()
     problems = set(document.problems)
     tree: Tree | None = None
+    if isinstance(plain, dict) and _is_something_else(plain):
+        message = f"this is no decision tree: it has none of {', '.join(_WAYS)}"
+        raise TreeError(Problem(Position(1, 1), "tree", message).line(filename))
     if document.root is not None:
         tree, findings = _validate(plain)
         if isinstance(plain, dict) and not _is_newer(plain):
@@ -143,6 +147,13 @@ def _model_at(place: KeyPath) -> type[BaseModel] | None:  # noqa: PLR0911 - one 
         case ("recommendations", _):
             return Recommendation
     return None
+
+
+def _is_something_else(plain: Mapping[str, object]) -> bool:
+    """Whether a file, of another kind, has nothing of a tree's ways and keys that no tree has."""
+    # Not what merely looks like `start`, as the `status` of a run does.
+    ways = [name for name in plain if name in _WAYS or suggestion(name, _WAYS[1:])]
+    return not ways and not plain.keys() <= Tree.model_fields.keys()
 
 
 def _is_newer(plain: Mapping[str, object]) -> bool:

@@ -39,7 +39,12 @@ def _version(value: object) -> object:
 
 
 def _words(value: object) -> object:
-    return {ENGLISH: value} if isinstance(value, str) else value
+    if isinstance(value, str):
+        return {ENGLISH: value}
+    if not isinstance(value, dict):
+        message = f"must be text, or one text under en and another under zh, got {shown(value)}"
+        raise refusal(message)
+    return value
 
 
 def _runner(value: object) -> object:

@@ -6,7 +6,7 @@ beside wrong types and unknown keys, all at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.scenario.problems import Finding, KeyPath, quote, suggestion
@@ -28,10 +28,19 @@ class _Edge:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The nodes and the ways between them, without anything that is not well written."""
+    """The nodes and the ways between them, without anything that is not well written.
+
+    Attributes:
+        start: the name that stands there, of whatever kind it is.
+        edges: by question.
+        meant: by question all nodes that its answers lead to, or were probably meant to.
+        keys: by question.
+        ends: the recommendations.
+    """
 
     start: object
     edges: Mapping[str, tuple[_Edge, ...]]
+    meant: Mapping[str, frozenset[str]]
     keys: Mapping[str, str]
     ends: frozenset[str]
 
@@ -50,12 +59,21 @@ def shape_findings(tree: Mapping[str, object]) -> list[Finding]:
     findings = [*_answers(tree), *_twice(shape), *_unknown(shape)]
     circles = list(_circles(shape))
     findings += circles
-    if not findings:
-        # Reach and ways mean something only where all names are known.
-        findings += _out_of_reach(shape)
-        findings += _asked_again(shape)
-        findings += _too_many(shape)
+    findings += _out_of_reach(shape)
+    if not circles:
+        known = _resolved(shape)
+        findings += _asked_again(known)
+        findings += _too_many(known)
     return findings
+
+
+def _resolved(shape: _Shape) -> _Shape:
+    """The same without what leads nowhere."""
+    edges = {
+        name: tuple(each for each in found if each.to in shape.names)
+        for name, found in shape.edges.items()
+    }
+    return replace(shape, edges=edges)
 
 
 def _shape(tree: Mapping[str, object]) -> _Shape:
@@ -72,7 +90,29 @@ def _shape(tree: Mapping[str, object]) -> _Shape:
         for name, question in questions.items()
     }
     ends = frozenset(name for name, _ in _groups(tree.get("recommendations")))
-    return _Shape(tree.get("start"), edges, keys, ends)
+    names = ends | edges.keys()
+    meant = {
+        name: frozenset(filter(None, (_meant(to, names) for to in _places(question))))
+        for name, question in questions.items()
+    }
+    return _Shape(tree.get("start"), edges, meant, keys, ends)
+
+
+def _places(question: Mapping[str, object]) -> Iterator[str]:
+    """Where a question's answers lead; of one that does not say so, all texts that it holds.
+
+    What such an answer leads to is not out of reach: the fault is told of the answer alone.
+    """
+    answers = question.get("answers")
+    for answer in answers.values() if isinstance(answers, dict) else ():
+        texts = list(answer.values()) if isinstance(answer, dict) else [answer]
+        if isinstance(answer, dict) and isinstance(answer.get("to"), str):
+            texts = [answer["to"]]
+        yield from (text for text in texts if isinstance(text, str))
+
+
+def _meant(name: str, known: frozenset[str]) -> str | None:
+    return name if name in known else suggestion(name, known)
 
 
 def _answers(tree: Mapping[str, object]) -> Iterator[Finding]:
@@ -133,15 +173,15 @@ def _circles(shape: _Shape) -> Iterator[Finding]:
 
 
 def _out_of_reach(shape: _Shape) -> Iterator[Finding]:
-    if not isinstance(shape.start, str):
-        return
     reached: set[str] = set()
-    pending = [shape.start]
+    start = _meant(shape.start, frozenset(shape.edges)) if isinstance(shape.start, str) else None
+    # Where it is not known which question comes first, each of them may be it.
+    pending = list(shape.edges) if start is None else [start]
     while pending:
         name = pending.pop()
         if name not in reached:
             reached.add(name)
-            pending += [edge.to for edge in shape.edges.get(name, ())]
+            pending += shape.meant.get(name, ())
     for kind, names in (("questions", shape.edges), ("recommendations", shape.ends)):
         for name in sorted(set(names) - reached):
             yield Finding((kind, name), "no answer leads here; remove it, or lead to it", at="key")

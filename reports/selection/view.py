@@ -81,19 +81,51 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
+class Figures:
+    """The numbers of a finding, for whoever reads no sentences.
+
+    Attributes:
+        goal: as it is weighed: a metric's key, or ``quality``, whose value is the perplexity, or
+            how many times it is the reference's.
+        workload: whose value it is; empty for the geometric mean of several.
+        value: in its unit; None where nothing was measured.
+        low, high: the ends of its 95 % interval; None where there is none.
+        unit: of the value, such as ``token/s``.
+        other: the variant that it is compared with; empty without.
+        ratio: how many times the value is that of the other one, of pairs where there are some.
+        ratio_low, ratio_high: the ends of the ratio's 95 % interval; None where there is none.
+    """
+
+    goal: str
+    workload: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+    other: str = ""
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One measured value, or one fact, that speaks for or against a framework.
 
     Attributes:
-        kind: ``supports``, ``contradicts``, ``fails`` (a limit), ``lacks`` (a capability) or
-            ``unknown`` (not measured, and why).
+        kind: ``supports``, ``contradicts``, ``fails`` (a limit), ``lacks`` (a capability),
+            ``failed`` (crashed, out of memory, not run to its end), ``unknown`` (not measured or
+            not known, and why) or ``note`` (measured, but neither for it nor against it: a hint
+            from too few repetitions, flags, nothing to compare it with).
         sentence: what it is, with the value, its interval and where it is from.
         quoted: whether a document says it, and nobody measured it here.
+        figures: its numbers; None where it has none.
     """
 
     kind: str
     sentence: Sentence
     quoted: bool = False
+    figures: Figures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +136,13 @@ class Evidence:
         framework: its name in words; that of what was really measured where the runner drove
             something else.
         runner: the runner's name.
-        ran: whether any variant of it has measured values.
+        ran: whether any variant of it has measured values, on any workload.
         variant: the variant that stands for it, the best that meets the limits; empty without.
-        meets_limits: whether that variant meets all limits; None where that is not known.
+        meets_limits: whether that variant meets all limits; None where that is not known, and
+            where no limit was given.
         findings: in the order of importance.
+        state: ``measured`` (on all workloads), ``partly`` (on some), ``failed`` (it was tried, and
+            nothing came of it) or ``absent`` (not part of the run).
     """
 
     framework: str
@@ -116,14 +151,58 @@ class Evidence:
     variant: str
     meets_limits: bool | None
     findings: tuple[Finding, ...]
+    state: str = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A variant that the measurements do not recommend, whatever the weights.
+
+    Attributes:
+        variant: its id.
+        state: ``failed`` (it has no values on some workload), ``fails`` (a limit) or ``unknown``
+            (whether it meets all limits).
+        reasons: why, in words.
+    """
+
+    variant: str
+    state: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A variant that is left once the limits have been applied.
+
+    Attributes:
+        variant, framework, runner: its id, whose it is in words, and the runner's name.
+        score: from 0 to 1; None where it has none.
+        score_low, score_high: the ends of its 95 % interval; None where there is none.
+        wins: share of resamples in which it has the highest score; None where that is not known.
+        dominated_by: a variant that dominates it; empty where none does.
+        on_front: whether none does.
+        values: by goal the value, the ends of its 95 % interval, and the unit.
+    """
+
+    variant: str
+    framework: str
+    runner: str
+    score: float | None
+    score_low: float | None
+    score_high: float | None
+    wins: float | None
+    dominated_by: str
+    on_front: bool
+    values: Mapping[str, tuple[float | None, float | None, float | None, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The second answer: from the measurements alone.
+    """The second answer: from the measurements.
 
     Attributes:
-        recommendation: the runner's name; empty where nothing meets the limits or was measured.
+        recommendation: the runner's name; empty where nothing is known to meet the limits, nothing
+            was measured, or only the testing runner ran.
         framework, variant: whose figures they are.
         certainty: ``sure``, ``tie`` (others can't be told apart from it), ``unsure`` (too few
             repetitions to tell), ``alone`` (nothing else is left), ``none``.
@@ -132,7 +211,11 @@ class Measured:
         weights: what was weighed, each goal's share; they add up to 1.
         weights_given: whether the user gave them.
         front: ids of the variants that none dominates.
-        excluded: id and reasons of each variant that meets not all limits.
+        excluded: each variant that failed, or is not known to meet all limits.
+        candidates: those that are left, the best first.
+        by_documents: whether what documents say of abilities decided who is left, so that this is
+            no answer of the measurements alone.
+        limits_given: whether the user gave any limit, or asked for any ability.
     """
 
     recommendation: str
@@ -144,7 +227,10 @@ class Measured:
     weights: Mapping[str, float]
     weights_given: bool
     front: tuple[str, ...]
-    excluded: tuple[tuple[str, tuple[str, ...]], ...]
+    excluded: tuple[Excluded, ...]
+    candidates: tuple[Candidate, ...] = ()
+    by_documents: bool = False
+    limits_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.errors import UsageError
 from edgebench.harness.scenario.problems import quote, suggestion
-from edgebench.harness.scenario.requirements import QUESTIONS
+from edgebench.harness.scenario.requirements import QUESTIONS, overruled
 from edgebench.reports.languages import N_
 from edgebench.reports.selection.draw import draw
 from edgebench.reports.selection.mermaid import mermaid
@@ -15,7 +15,7 @@ from edgebench.reports.selection.tree_model import answer_words, choices
 from edgebench.reports.selection.view import Open, Step, Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from edgebench.harness.scenario.requirements import Requirements
     from edgebench.reports.selection.tree_model import Tree
@@ -55,6 +55,13 @@ def written(value: bool | str) -> str:  # noqa: FBT001 - an answer
     return value if isinstance(value, str) else ("yes" if value else "no")
 
 
+def put_over(above: Mapping[str, Given], below: Mapping[str, Given]) -> dict[str, Given]:
+    """Answers above others; those below that don't go with them are left out."""
+    values = [{key: each.value for key, each in given.items()} for given in (above, below)]
+    gone = overruled(*values)
+    return {key: each for key, each in below.items() if key not in gone} | dict(above)
+
+
 def with_implied(answers: Mapping[str, Given]) -> dict[str, Given]:
     """The answers, and what follows from them: images are more than text."""
     found = dict(answers)
@@ -92,12 +99,24 @@ def way_through(tree: Tree, answers: Mapping[str, Given]) -> Way:
         given = answers.get(key)
         if given is None:
             return Way(tuple(taken), at, ended=False)
-        answer = question.answers.get(given.value)
+        answer = _matching(given.value, question.answers)
         if answer is None:
             raise _no_answer(tree, key, given, tuple(question.answers))
-        taken.append((at, given.value))
-        at = answer.to
+        taken.append((at, answer))
+        at = question.answers[answer].to
     return Way(tuple(taken), at, ended=True)
+
+
+def _matching(value: str, allowed: Collection[str]) -> str | None:
+    """The answer that a value means: in upper or lower case, and ``true`` for ``yes``."""
+    if value in allowed:
+        return value
+    return next((each for each in allowed if _folded(each) == _folded(value)), None)
+
+
+def _folded(value: str) -> str:
+    folded = value.casefold()
+    return {"true": "yes", "false": "no"}.get(folded, folded)
 
 
 def walk(tree: Tree, answers: Mapping[str, Given], *, name: str) -> Walk:

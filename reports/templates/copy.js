@@ -1,9 +1,21 @@
 // A table as text: what is shown of it, in the order in which it is shown.
 const cellText = (cell) => {
   const copied = (cell.querySelector(".value") ?? cell.querySelector(".who") ?? cell).cloneNode(true);
-  for (const extra of copied.querySelectorAll(".pad, .hidden, sup, .unit")) extra.remove();
-  const stars = cell.querySelector(".stars")?.textContent ?? "";
-  return `${copied.textContent.replace(/\s+/g, " ").trim()} ${stars}`.trim();
+  for (const extra of copied.querySelectorAll(".pad, .hidden, sup, .unit, .source")) extra.remove();
+  return copied.textContent.replace(/\s+/g, " ").trim();
+};
+
+// What stands below a table: its footnotes by number, and its other sentences.
+const below = (table) => {
+  const place = table.closest(".table").querySelector(".notes");
+  const texts = (chosen) => [...(place?.querySelectorAll(chosen) ?? [])]
+    .filter((each) => !each.querySelector(".best-key"))
+    .map((each) => {
+      const copied = each.cloneNode(true);
+      copied.querySelector(".chip")?.append(say("colon"));
+      return copied.textContent.replace(/\s+/g, " ").trim();
+    });
+  return { footnotes: texts("ol > li"), sentences: texts(":scope > p") };
 };
 
 const contents = (table) => {
@@ -13,36 +25,53 @@ const contents = (table) => {
     const cell = headsOf(table)[at];
     const unit = cell.querySelector(".unit")?.textContent ?? "";
     const name = cell.dataset.label || cellText(cell);
-    return { text: unit ? `${name} (${unit})` : name, number: cell.classList.contains("number") };
+    return {
+      name,
+      text: unit ? say("with_unit", { label: name, unit }) : name,
+      number: cell.classList.contains("number"),
+    };
   });
   const body = rows.map((row) =>
     columns.map((at) => {
       const cell = row.cells[at];
       const engine = cell.querySelector(".engine")?.textContent ?? "";
       const chips = [...cell.querySelectorAll(".chip")].map((chip) => chip.textContent);
-      const said = [engine, ...chips].filter(Boolean).join("; ");
+      const marker = cell.querySelector(".value .source")?.textContent ?? "";
       const interval = cell.querySelector(".interval")?.textContent ?? "";
-      return { text: cellText(cell), interval, said };
+      const stars = cell.querySelector(".stars")?.textContent ?? "";
+      const note = cell.querySelector(".value sup")?.textContent ?? "";
+      return { text: cellText(cell), interval, stars, engine, chips, marker, note };
     })
   );
-  return { title: titleOf(table).trim(), head, body };
+  return { title: titleOf(table).trim(), head, body, ...below(table) };
 };
 
-const oneText = ({ text, interval, said }) =>
-  [text, interval, said && `(${said})`].filter(Boolean).join(" ");
+const listed = (texts) => texts.filter(Boolean).join(say("semicolon"));
 
-const asMarkdown = ({ head, body }) => {
+// A cell as one text, but for the number of its footnote.
+const oneText = ({ text, interval, stars, engine, chips, marker }) => {
+  const said = listed([engine, ...chips, marker]);
+  return [text, interval, stars, said && say("in_brackets", { text: said })].filter(Boolean).join(" ");
+};
+
+const asMarkdown = ({ head, body, footnotes, sentences }) => {
   const safe = (text) =>
     text.replace(/[\\`*_[\]|~$#]/g, "\\$&").replace(/&/g, "&amp;").replace(/</g, "&lt;");
   const line = (texts) => `| ${texts.map(safe).join(" | ")} |`;
+  const noted = (cell) => (cell.note ? `${oneText(cell)} (${cell.note})` : oneText(cell));
+  const used = new Set(body.flat().map(({ note }) => note));
+  const reasons = footnotes.map((text, at) => [at + 1, text]).filter(([at]) => used.has(String(at)));
   return [
     line(head.map(({ text }) => text)),
     `|${head.map(({ number }) => (number ? "---:" : "---")).join("|")}|`,
-    ...body.map((row) => line(row.map(oneText))),
+    ...body.map((row) => line(row.map(noted))),
+    ...reasons.map(([at, text]) => `\n(${at}) ${safe(text)}`),
+    ...sentences.map((text) => `\n${safe(text)}`),
   ].join("\n");
 };
 
-const asCsv = ({ head, body }) => {
+// Names and numbers alone, so that other tables can be joined; what else is said has its columns.
+const asCsv = ({ head, body, footnotes }) => {
   const bare = (text) => (/^[+−-]?[\d\s]+(\.\d+)?$/.test(text) ? text.replace(/\s/g, "") : text);
   const field = (text) => {
     const value = text === "–" ? "" : bare(text);
@@ -52,15 +81,35 @@ const asCsv = ({ head, body }) => {
   };
   const wide = head.map((_, at) => body.some((row) => row[at].interval));
   const titles = head.flatMap(({ text }, at) =>
-    wide[at] ? [text, `${text}, ${say("low")}`, `${text}, ${say("high")}`] : [text]
+    wide[at] ? [text, say("labelled", { label: text, unit: say("low") }),
+      say("labelled", { label: text, unit: say("high") })] : [text]
   );
   const lines = body.map((row) =>
     row.flatMap((cell, at) => {
-      if (!wide[at]) return [cell.said ? `${cell.text} (${cell.said})` : cell.text];
+      if (!wide[at]) return [cell.text];
       const ends = cell.interval.replace(/[[\]]/g, "").split(", ");
       return [cell.text, ends[0] ?? "", ends[1] ?? ""];
     })
   );
+  // One reason of several columns is told once.
+  const about = (row) => {
+    const columns = new Map();
+    row.forEach(({ marker, note }, at) => {
+      const why = listed([marker, note && footnotes[Number(note) - 1]]);
+      if (why) columns.set(why, [...(columns.get(why) ?? []), head[at].name]);
+    });
+    return listed([...columns].map(([why, names]) => names.join(say("comma")) + say("colon") + why));
+  };
+  const more = {
+    engine: body.map(([{ engine }]) => engine),
+    remarks: body.map(([{ chips }]) => listed(chips)),
+    notes: body.map((row) => about(row)),
+  };
+  for (const [key, texts] of Object.entries(more)) {
+    if (!texts.some(Boolean)) continue;
+    titles.push(say(key));
+    lines.forEach((line, at) => line.push(texts[at]));
+  }
   return [titles, ...lines].map((texts) => texts.map(field).join(",")).join("\r\n");
 };
 
@@ -70,21 +119,30 @@ const LATEX = {
   "≥": "$\\geq$", "≤": "$\\leq$", "−": "$-$", "\u202f": "\\,", "<": "\\textless{}", ">": "\\textgreater{}",
 };
 
-const asLatex = ({ title, head, body }) => {
+const asLatex = ({ title, head, body, footnotes, sentences }) => {
   const safe = (text) =>
     text.replace(/[\\~^–×Δµ★☆≥≤−\u202f<>]|[&%$#_{}]/g, (sign) => LATEX[sign] ?? `\\${sign}`);
-  const line = (texts) => `    ${texts.map(safe).join(" & ")} \\\\`;
+  const row = (texts) => `    ${texts.join(" & ")} \\\\`;
+  const raised = (note) => `\\textsuperscript{${note}}`;
+  const noted = (cell) => safe(oneText(cell)) + (cell.note && raised(cell.note));
+  const used = new Set(body.flat().map(({ note }) => note));
+  const under = [
+    ...footnotes.flatMap((text, at) =>
+      used.has(String(at + 1)) ? [`${raised(at + 1)}~${safe(text)}`] : []),
+    ...sentences.map(safe),
+  ];
   return [
     "% \\usepackage{booktabs}",
     "\\begin{table}",
     `  \\caption{${safe(title)}}`,
     `  \\begin{tabular}{${head.map(({ number }) => (number ? "r" : "l")).join("")}}`,
     "    \\toprule",
-    line(head.map(({ text }) => text)),
+    row(head.map(({ text }) => safe(text))),
     "    \\midrule",
-    ...body.map((row) => line(row.map(oneText))),
+    ...body.map((cells) => row(cells.map(noted))),
     "    \\bottomrule",
     "  \\end{tabular}",
+    ...under.map((text) => `  \\par\\smallskip\\footnotesize ${text}`),
     "\\end{table}",
   ].join("\n");
 };
@@ -110,7 +168,7 @@ const toClipboard = async (text) => {
 
 const copyButtons = (table, status) => {
   const group = make("span", { className: "copies", role: "group" }, make("span", {}, say("copy")));
-  group.setAttribute("aria-label", `${say("copy")}: ${titleOf(table)}`);
+  group.setAttribute("aria-label", say("copy") + say("colon") + titleOf(table));
   for (const [form, write] of Object.entries(FORMS)) {
     const copier = button(form);
     copier.setAttribute("aria-label", say("copy_as", { table: titleOf(table), form }));

@@ -9,7 +9,8 @@ const figures = () => {
 };
 
 const MEDIAN = 0, INTERVAL = 1, LEAST = 2, MOST = 3, VARIATION = 4, N = 5, SOURCE = 6, REASON = 7,
-  UNIT = 8, SAMPLES = 9;
+  UNIT = 8, SAMPLES = 9, OF = 10;
+const WINDOWS = 2, WINDOWS_TOGETHER = 10;
 
 const svg = (tag, attributes, text = "") => {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -20,10 +21,14 @@ const svg = (tag, attributes, text = "") => {
 
 const digits = (value) => (value === null ? "–" : String(value));
 
+// Words differ with what samples are of: repetitions, loads of the model, windows of a text.
+const sayOf = (figure, key, fields) =>
+  say(`${key}_${figure[OF]}` in messages ? `${key}_${figure[OF]}` : key, fields);
+
 const sampleList = (cell, figure) => {
   const samples = figure[SAMPLES];
   if (samples === null) return [];
-  return Array.isArray(samples) ? samples : cell.b.map(() => samples);
+  return Array.isArray(samples) ? samples : cell.b[figure[OF]].map(() => samples);
 };
 
 const strip = (cell, figure, samples, name) => {
@@ -36,8 +41,8 @@ const strip = (cell, figure, samples, name) => {
   const step = (WIDTH - LEFT - RIGHT) / samples.length;
   const x = (at) => LEFT + (at + 0.5) * step;
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "strip" });
-  picture.setAttribute("aria-label", `${name}: ${say("picture", { count: known.length, least, most })}`);
-  cell.b.forEach((block, at) => {
+  picture.setAttribute("aria-label", name + say("colon") + sayOf(figure, "picture", { count: known.length, least, most }));
+  cell.b[figure[OF]].forEach((block, at) => {
     // Every second block has a ground of its own.
     if (block % 2) {
       picture.append(svg("rect", { class: "ground", x: x(at) - step / 2, y: TOP, width: step, height: HEIGHT - TOP - BOTTOM }));
@@ -50,23 +55,29 @@ const strip = (cell, figure, samples, name) => {
   samples.forEach((value, at) => {
     if (value !== null) picture.append(svg("circle", { class: "dot", cx: x(at), cy: y(value), r: Math.min(4, Math.max(1.5, step / 3)) }));
   });
-  picture.append(svg("text", { class: "tick", x: LEFT, y: HEIGHT - 8 }, say("order")));
+  picture.append(svg("text", { class: "tick", x: LEFT, y: HEIGHT - 8 }, sayOf(figure, "order")));
   return picture;
 };
 
-const blockTable = (cell, samples) => {
+const blockTable = (cell, figure, samples) => {
+  const blocks = cell.b[figure[OF]];
   const byBlock = new Map();
   samples.forEach((value, at) => {
-    if (!byBlock.has(cell.b[at])) byBlock.set(cell.b[at], []);
-    byBlock.get(cell.b[at]).push(digits(value));
+    if (!byBlock.has(blocks[at])) byBlock.set(blocks[at], []);
+    byBlock.get(blocks[at]).push(digits(value));
   });
+  const nameOf = (block, { length }) => {
+    const first = block * WINDOWS_TOGETHER + 1;
+    return figure[OF] === WINDOWS ? `${first}–${first + length - 1}` : String(block);
+  };
   const rows = [...byBlock].map(([block, values]) =>
-    make("tr", {}, make("th", { scope: "row" }, String(block)), make("td", {}, values.join("  ")))
+    make("tr", {}, make("th", { scope: "row" }, nameOf(block, values)), make("td", {}, values.join("  ")))
   );
-  return make("details", {}, make("summary", {}, say("by_block")),
+  const title = sayOf(figure, "by_block");
+  return make("details", {}, make("summary", {}, title),
     make("table", { className: "samples" },
-      make("caption", { className: "hidden" }, say("by_block")),
-      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, say("block")), make("th", { scope: "col" }, say("values")))),
+      make("caption", { className: "hidden" }, title),
+      make("thead", {}, make("tr", {}, make("th", { scope: "col" }, sayOf(figure, "block")), make("th", { scope: "col" }, sayOf(figure, "values")))),
       make("tbody", {}, ...rows)));
 };
 
@@ -76,13 +87,13 @@ const showSamples = (place, cell, metric) => {
   const name = metrics[metric][1];
   const unit = texts[figure[UNIT]];
   const samples = sampleList(cell, figure);
-  const head = make("h3", {}, say(samples.length ? "samples" : "no_samples", { metric: name }));
+  const head = make("h3", {}, sayOf(figure, samples.length ? "samples" : "no_samples", { metric: name }));
   if (unit && samples.length) head.append(" ", make("span", { className: "unit" }, unit));
   const shown = [head];
   if (samples.length > 1 && !Array.isArray(figure[SAMPLES])) {
-    shown.push(make("p", {}, say("same_samples", { count: samples.length, value: digits(samples[0]) })));
+    shown.push(make("p", {}, sayOf(figure, "same_samples", { count: samples.length, value: digits(samples[0]) })));
   } else if (samples.length) {
-    shown.push(strip(cell, figure, samples, name), blockTable(cell, samples));
+    shown.push(strip(cell, figure, samples, name), blockTable(cell, figure, samples));
   }
   if (figure[REASON] !== undefined && texts[figure[REASON]]) {
     shown.push(make("p", { className: "why" }, texts[figure[REASON]]));
@@ -98,7 +109,7 @@ const metricTable = (cell, chosen, choose) => {
     picker.dataset.metric = at;
     picker.setAttribute("aria-pressed", String(at === chosen));
     const unit = texts[figure[UNIT]];
-    const why = [texts[figure[SOURCE]], texts[figure[REASON]]].filter(Boolean).join("; ");
+    const why = [texts[figure[SOURCE]], texts[figure[REASON]]].filter(Boolean).join(say("semicolon"));
     return make("tr", {},
       make("th", { scope: "row" }, picker, ...(unit ? [" ", make("span", { className: "unit" }, unit)] : [])),
       ...[MEDIAN, INTERVAL, LEAST, MOST, VARIATION, N].map((place) =>
@@ -123,12 +134,15 @@ const metricTable = (cell, chosen, choose) => {
   return table;
 };
 
-const failureView = ({ what, message, log, tail }) => {
+const failureView = ({ what, message, log, href, tail }) => {
   const made = make("div", { className: "failure" },
     make("p", {}, make("strong", {}, say("failure", { what })), " ", message));
   if (tail) {
     const label = make("p", { className: "label" }, say("log"));
-    if (log) label.append(" (", make("a", { href: encodeURI(log) }, log), ")");
+    if (log) {
+      const [before, after] = say("in_brackets", { text: "\n" }).split("\n");
+      label.append(" ", before, href ? make("a", { href }, log) : make("code", {}, log), after);
+    }
     const end = make("pre", { tabIndex: 0 }, tail);
     end.setAttribute("role", "group");
     end.setAttribute("aria-label", say("log"));
@@ -164,7 +178,7 @@ const fill = (workload, variant, key) => {
     make("p", { className: "how" }, whose.engine)), close);
   const body = make("div", { className: "drill-body" },
     make("p", {}, make("label", {}, `${say("workload")} `, choice), " ",
-      make("span", { className: "how" }, say("repetitions", { count: cell.n }))));
+      make("span", { className: "how" }, figures().texts[cell.n])));
   for (const flag of cell.f) {
     const [text, meaning] = flags[flag];
     body.append(make("p", {}, make("span", { className: "chip" }, text), ` ${meaning}`));

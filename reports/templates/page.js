@@ -18,9 +18,15 @@ const button = (text, properties = {}) => make("button", { type: "button", ...pr
 
 document.documentElement.classList.add("scripted");
 
-// In print, what is folded away can't be opened.
+// On paper what is folded away can't be opened; afterwards the page is as it was.
+let unfolded = [];
 addEventListener("beforeprint", () => {
-  for (const tree of document.querySelectorAll("details.print")) tree.open = true;
+  unfolded = [...document.querySelectorAll("details.print:not([open])")];
+  for (const each of unfolded) each.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const each of unfolded) each.open = false;
+  unfolded = [];
 });
 
 // The place in the page is marked in the list of sections.

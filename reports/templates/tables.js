@@ -39,7 +39,8 @@ const dress = (table, node, hidden) => {
     if (!cell) return;
     cell.setAttribute("role", at ? "cell" : "rowheader");
     const unit = head.querySelector(".unit")?.textContent;
-    if (at) cell.dataset.label = unit ? `${head.dataset.label}, ${unit}` : head.dataset.label;
+    const { label } = head.dataset;
+    if (at) cell.dataset.label = unit ? say("labelled", { label, unit }) : label;
     cell.hidden = hidden.has(at);
     // A cell says where its samples are only where its column and its row don't.
     if (cell.dataset.at === "") delete cell.dataset.at;
@@ -61,9 +62,10 @@ const nodesOf = (table, rows) => {
 };
 
 const decoder = make("textarea");
+// What only aligns numbers, or is for screen readers, nobody sees: it is no text to look for.
+const UNSEEN = /<span class="(?:pad|hidden)"[^>]*>[^<]*<\/span>/g;
 const textOf = ({ node, html }) => {
-  if (node) return node.textContent;
-  decoder.innerHTML = html.replace(/<[^>]*>/g, " ");
+  decoder.innerHTML = (html ?? node.outerHTML).replace(UNSEEN, "").replace(/<[^>]*>/g, " ");
   return decoder.value;
 };
 
@@ -175,7 +177,7 @@ const columnMenu = (table) => {
 
 const filterBox = (table, status) => {
   const box = make("input", { type: "search", placeholder: say("filter") });
-  box.setAttribute("aria-label", `${say("filter")}: ${titleOf(table)}`);
+  box.setAttribute("aria-label", say("filter") + say("colon") + titleOf(table));
   box.addEventListener("input", () => {
     const shown = filter(table, box.value);
     const { all } = stateOf(table);
@@ -226,6 +228,31 @@ for (const table of document.querySelectorAll("table[data-sortable]")) {
     table.parentElement.before(toolbar(table));
   }
 }
+
+// On paper a table has all of its rows, as far as paper may reach, and says so where it has not.
+const PRINTED_AT_MOST = 5000;
+let printed = [];
+addEventListener("beforeprint", () => {
+  for (const table of document.querySelectorAll("table[data-sortable]")) {
+    if (!state.has(table)) continue;
+    const own = stateOf(table);
+    const { limit, all, fits } = own;
+    own.limit = Math.max(limit, PRINTED_AT_MOST);
+    if (own.limit !== limit) refresh(table);
+    const shown = fits || limit < all ? bodyOf(table).rows.length : all;
+    const note = make("p", { className: "cut" }, say("rows", { shown, all }));
+    if (shown < all) table.parentElement.before(note);
+    printed.push(() => {
+      note.remove();
+      own.limit = limit;
+      if (limit < all) refresh(table);
+    });
+  }
+});
+addEventListener("afterprint", () => {
+  for (const undo of printed) undo();
+  printed = [];
+});
 
 document.addEventListener("click", (event) => {
   const head = event.target.closest("th");

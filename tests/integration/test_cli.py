@@ -27,6 +27,7 @@ def test_a_run_that_worked_exits_0_and_names_its_files(
     assert done.returncode == ExitStatus.DONE, done.stderr
     (folder,) = (tmp_path / "out" / "fake").iterdir()
     assert f"results  {folder}" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"choose   edgebench select {folder}"
     assert {path.name for path in folder.iterdir()} == {
         "run.json", "trials.jsonl", "logs", "report.md", "report.html",
     }  # fmt: skip

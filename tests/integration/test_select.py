@@ -64,6 +64,10 @@ def test_a_runs_scenario_answers_and_the_command_line_stands_above_it(
 
     done = edgebench("select", folder, "--json")
     assert done.returncode == ExitStatus.DONE, done.stderr
+    # The run said so at its end, within 80 columns.
+    _, _, said = ran.stdout.partition("\nchoose   ")
+    assert " ".join(said.split()) == json.loads(done.stdout)["headline"]
+    assert max(len(f"         {line.strip()}") for line in said.splitlines()) <= 80
     shown = json.loads(done.stdout)
     assert shown["recommendation"] == "mediapipe"
     assert "was not measured here" in shown["headline"]
@@ -72,6 +76,33 @@ def test_a_runs_scenario_answers_and_the_command_line_stands_above_it(
 
     other = edgebench("select", folder, "--json", "--answer", "vision=no")
     assert json.loads(other.stdout)["recommendation"] == "mnn"
+
+
+def test_an_answer_takes_the_place_of_what_the_scenario_says_against_it(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """Images, of a run whose scenario says that only text goes in; two on one line are an error."""
+    scenario = make_scenario()
+    with scenario.open("a", encoding="utf-8") as file:
+        file.write("requirements: {fixed_model: no, multimodal: no}\n")
+    ran = edgebench("run", scenario, "--out", tmp_path / "out")
+    assert ran.returncode == ExitStatus.DONE, ran.stderr
+    (folder,) = (tmp_path / "out" / "fake").iterdir()
+
+    done = edgebench("select", folder, "--json", "--answer", "vision=yes")
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["recommendation"] == "mediapipe"
+    assert shown["answers"] == {"fixed_model": "no", "vision": "yes", "multimodal": "yes"}
+
+    both = edgebench("select", folder, "--answer", "vision=yes", "--answer", "multimodal=no")
+    assert both.returncode == ExitStatus.USAGE
+    assert "vision=yes (command line) and multimodal=no (command line) contradict" in both.stderr
+
+    other = edgebench("select", "--tree", folder / "run.json")
+    assert other.returncode == ExitStatus.USAGE
+    assert len(other.stderr.strip().splitlines()) == 1
+    assert "this is no decision tree" in other.stderr
 
 
 def test_a_tree_of_ones_own_is_walked_instead(tmp_path: Path) -> None:

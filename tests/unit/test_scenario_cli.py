@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,6 +47,43 @@ def test_validate_says_what_would_run() -> None:
     ):
         assert expected in result.output
     assert max(map(len, result.output.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("2GiB", "2GiB"),
+        ("4GB", "4GB"),
+        ("1.5GiB", "1536MiB"),
+        ("2147483648", "2GiB"),
+        ("1001", "1001B"),
+    ],
+)
+def test_validate_prints_needs_as_people_write_them(
+    written: str, shown: str, tmp_path: Path
+) -> None:
+    """A size has its unit and loses nothing; a whole number has no decimals."""
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        f"""\
+schema_version: 1
+name: x
+model: {{name: M, source: "path:model.bin"}}
+variants: [{{runner: fake, quantization: source}}]
+workloads: [{{name: w, prompt: Why?, generate_tokens: 4}}]
+requirements:
+  max_memory_bytes: {written}
+  min_decode_rate: 60
+  max_ttft_s: 0.25
+  weights: {{decode_rate: 2}}
+"""
+    )
+    printed = CliRunner().invoke(validate, [str(path)], catch_exceptions=False).output.split()
+    needs = dict(pairwise(printed))
+    assert needs["max_memory_bytes"] == shown
+    assert needs["min_decode_rate"] == "60"
+    assert needs["max_ttft_s"] == "0.25"
+    assert needs["weights.decode_rate"] == "2"
 
 
 def test_validate_prints_json() -> None:

@@ -103,6 +103,38 @@ def test_answers_to_questions_of_ones_own_are_kept() -> None:
             "f:9:26: requirements.weights.decode_rate: must be at least 0, got -1",
         ),
         (
+            "answers: {a b: c}",
+            (
+                "f:9:13: requirements.answers.'a b': must be letters, digits, '.', '_' and '-', a "
+                "letter or digit first, got 'a b'"
+            ),
+        ),
+        (
+            "answers: {a: 3}",
+            ("f:9:16: requirements.answers.a: must be yes, no or a name, got 3 (a whole number)"),
+        ),
+        (
+            "answers: {a: ' b'}",
+            (
+                "f:9:16: requirements.answers.a: must be one line of text without spaces at its "
+                "ends, got ' b'"
+            ),
+        ),
+        (
+            "max_memory_bytes: 9999999GiB99",
+            (
+                "f:9:21: requirements.max_memory_bytes: must be a number of bytes, or a size such "
+                "as 4GiB, got '9999999GiB99' (text)"
+            ),
+        ),
+        (
+            f"max_memory_bytes: {'9' * 400}TiB",
+            (
+                "f:9:21: requirements.max_memory_bytes: more than any memory, got "
+                f"'{'9' * 47}…' (text)"
+            ),
+        ),
+        (
             "answers: {vision: yes}",
             "f:9:13: requirements.answers.vision: write it one level higher, as vision itself",
         ),
@@ -111,6 +143,12 @@ def test_answers_to_questions_of_ones_own_are_kept() -> None:
 def test_what_is_wrong_has_its_place(line: str, said: str) -> None:
     """One line for one problem, which says what is allowed."""
     assert problem(line) == said
+
+
+@pytest.mark.parametrize("written", ["pc", "PC", "Pc"])
+def test_a_target_is_read_in_capitals_too(written: str) -> None:
+    """People write PC."""
+    assert needs(f"target: {written}").target == "pc"
 
 
 def test_images_without_more_than_text_are_a_contradiction() -> None:

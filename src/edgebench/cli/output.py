@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import textwrap
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +13,11 @@ from rich.console import Console
 from edgebench.harness.errors import ExitStatus
 from edgebench.harness.execute import cells_worked
 from edgebench.harness.results.summary import summarize
+from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.data import build_report_data
 from edgebench.reports.quantization import quantization_table
+from edgebench.reports.selection.select import requirements_of, selection_of
+from edgebench.reports.sentences import plain
 from edgebench.reports.terminal import (
     comparison_table,
     formats_table,
@@ -22,9 +27,10 @@ from edgebench.reports.terminal import (
     sameness_text,
     task_table,
 )
+from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from edgebench.harness.results.model import Cell
@@ -34,6 +40,11 @@ if TYPE_CHECKING:
 
 _FORMS = {"md": "markdown"}
 """Of forms of a report, names for scripts that are not those of the files."""
+
+WIDTH = 80
+"""Of a terminal, at least."""
+
+_HEAD = 9
 
 WHAT_RAN = ("runner", "quantization", "engine", "engine_version", "framework")
 """Of a variant: a script that reads cells must know whose figures they are."""
@@ -90,9 +101,29 @@ def show_run(run: Run, reports: Mapping[str, Path], *, as_json: bool) -> int:
         click.echo("edgebench: nothing could be run", err=True)
     # The page first: it is what people open.
     for number, form in enumerate(sorted(reports, key=lambda each: each != "html")):
-        click.echo(f"{'' if number else 'report':<9}{reports[form]}")
+        click.echo(f"{'' if number else 'report':<{_HEAD}}{reports[form]}")
     click.echo(f"results  {run.path}")
+    if status != ExitStatus.NOTHING_RAN:
+        for line in _choice(data):
+            click.echo(line)
     return status
+
+
+def _choice(data: ReportData) -> Iterator[str]:
+    """What the run recommends where its scenario says what is needed; else how to choose by it."""
+    head = f"{'choose':<{_HEAD}}"
+    if requirements_of(data) == Requirements():
+        yield f"{head}edgebench select {shlex.quote(str(data.run.path))}"
+        return
+    headline = one_line(plain(selection_of(data).headline))
+    yield from textwrap.wrap(
+        headline,
+        WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * _HEAD,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _print_tables(data: ReportData) -> None:

@@ -16,7 +16,7 @@ from edgebench.harness.errors import EdgebenchError, ExitStatus, ResultError, Us
 from edgebench.harness.execute import execute, new_run_folder
 from edgebench.harness.overrides import Overrides, apply_overrides
 from edgebench.harness.records import Settings
-from edgebench.harness.results.run import read_run
+from edgebench.harness.results.run import read_run, refuse_strays
 from edgebench.harness.scenario.config import load_config
 from edgebench.harness.scenario.find import find_scenario
 from edgebench.harness.scenario.loader import load_scenario
@@ -96,6 +96,7 @@ def run(
             msg = "--resume goes on with the run as it was begun"
             raise UsageError(msg, remedy="Leave out SCENARIO and the options that change it.")
         resumed = read_run(resume)
+        refuse_strays(resumed)
         resolved, path = _resumed_scenario(resumed)
         folder, quick = resume, resumed.record.quick
     else:

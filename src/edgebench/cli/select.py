@@ -68,6 +68,7 @@ def select(
         COMMAND_LINE,
         TERMINAL,
         answers_of,
+        put_over,
     )
 
     trees = _trees(tree_names)
@@ -76,12 +77,13 @@ def select(
     with language(lang):
         scenario = _of_scenario(data)
         requirements = with_answers(scenario, on_line)
-        given = answers_of(scenario)
-        given |= _of(answers_of(requirements, COMMAND_LINE), on_line)
+        above = _of(answers_of(requirements, COMMAND_LINE), on_line)
+        given = put_over(above, answers_of(scenario))
         if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
             asked = _ask(trees if tree_names else trees[:1], given)
-            requirements = with_answers(requirements, asked)
-            given |= _of(answers_of(requirements, TERMINAL), asked)
+            requirements = with_answers(scenario, {**on_line, **asked}, asked=asked)
+            above |= _of(answers_of(requirements, TERMINAL), asked)
+            given = put_over(above, answers_of(scenario))
         selection = choose(data, requirements, trees=trees, given=given)
         if as_json:
             _print_json(selection, requirements, given, data)
@@ -137,6 +139,7 @@ def _ask(trees: Sequence[Tree], given: Mapping[str, Given]) -> dict[str, str]:
         TERMINAL,
         Given,
         open_question,
+        put_over,
         way_through,
         with_implied,
     )
@@ -145,7 +148,7 @@ def _ask(trees: Sequence[Tree], given: Mapping[str, Given]) -> dict[str, str]:
     for tree in trees:
         while True:
             said = {key: Given(value, TERMINAL) for key, value in asked.items()}
-            way = way_through(tree, with_implied({**given, **said}))
+            way = way_through(tree, with_implied(put_over(said, given)))
             if way.ended:
                 break
             question = open_question(tree, way.at)

@@ -138,9 +138,25 @@ def _requirements(requirements: Requirements) -> RenderableType:
     for key, value in requirements.model_dump(exclude_defaults=True).items():
         inner = value.items() if isinstance(value, dict) else ((None, value),)
         for name, each in inner:
-            text = ("no", "yes")[each] if isinstance(each, bool) else str(each)
+            text = _needed(each, is_bytes=key.endswith("_bytes"))
             needs.add_row(key if name is None else f"{key}.{name}", Text(_clean(text)))
     return needs
+
+
+def _needed(value: object, *, is_bytes: bool) -> str:
+    """A requirement as people write it: ``yes``, ``2GiB``, ``60``."""
+    if isinstance(value, bool):
+        return ("no", "yes")[value]
+    if is_bytes and isinstance(value, int):
+        # Exactly what was asked for, as a limit is, in whichever unit is short.
+        sizes = [
+            f"{value // base**power}{prefix}{infix}B"
+            for base, infix in ((1024, "i"), (1000, ""))
+            for power, prefix in enumerate("KMGT", 1)
+            if value % base**power == 0
+        ]
+        return min((*sizes, f"{value}B"), key=len)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _explanation(variant: ExpandedVariant) -> str:

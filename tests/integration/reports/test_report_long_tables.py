@@ -102,6 +102,37 @@ def test_rows_that_come_later_are_like_the_first(opened, long_report):
     assert sum(last.locator("td").evaluate_all("all => all.map(each => each.hidden)")) == 1
 
 
+def test_on_paper_every_row_is_there(opened, long_report):
+    """Printing shows all rows, and the screen is afterwards as it was."""
+    page, seen = opened(long_report)
+    rows = comparison(page).locator("tbody tr")
+    folded = page.locator("details.print:not([open])")
+    before = folded.count()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert rows.count() == ROWS
+    assert folded.count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert rows.count() == 50
+    assert folded.count() == before > 0
+    page.emulate_media(media="print")
+    assert comparison(page).locator(".cut").count() == 0
+    assert seen["errors"] == []
+
+
+def test_paper_says_which_rows_it_lacks(opened, long_report):
+    """A table that was filtered prints what is shown, and how many rows that is."""
+    page, _ = opened(long_report)
+    block = comparison(page)
+    block.get_by_role("searchbox").fill("V29")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    # V29 and V290 to V299
+    assert block.locator(".cut").inner_text() == "11 of 300 rows"
+    assert block.locator("tbody tr").count() == 11
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert block.locator(".cut").count() == 0
+
+
 def test_without_script_every_row_is_there(opened, long_report):
     """The rest stands as a second table below the first."""
     page, _ = opened(long_report, javascript=False)

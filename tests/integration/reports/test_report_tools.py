@@ -121,6 +121,65 @@ def test_csv_copies_numbers(opened, quality_report):
     assert [fp32[key] for key in fp32 if key.startswith("Weights read per token")] == [""]
 
 
+def test_csv_has_names_that_can_be_joined(opened, report):
+    """Engine and remarks have columns of their own; a dash is empty, and its reason is told."""
+    page, _ = opened(report)
+    text = copied(page, "CSV", page.locator("#comparison .table").nth(1))
+    rows = {row["Variant"]: row for row in csv.DictReader(io.StringIO(text))}
+    assert set(rows) == {
+        *("llama.cpp source threads=2", "llama.cpp F16 threads=2", "llama.cpp Q8_0 threads=2"),
+        *("llama.cpp Q8_0 threads=1", "llama.cpp Q4_0 threads=2"),
+    }
+    failed = rows["llama.cpp F16 threads=2"]
+    assert failed["Decode rate (tokens/s)"] == ""
+    assert failed["Remarks"].startswith("failed")
+    assert failed["Notes"].startswith("Decode rate, Time to first token, ")
+    assert failed["Notes"].count("failed: ") == 1
+    assert "The runner's process ended" in failed["Notes"]
+    assert rows["llama.cpp Q4_0 threads=2"]["Notes"] == ""
+
+
+def test_a_documents_words_are_no_part_of_a_number(opened, report):
+    """In CSV the value is bare, and what it is stands in the notes."""
+    page, _ = opened(report)
+    text = copied(page, "CSV", page.locator("#frameworks .table").first)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    quoted = [row for row in rows if "published" in row["Remarks"]]
+    assert quoted
+    assert not [
+        each for row in rows for key, each in row.items() if key != "Remarks" and "publ" in each
+    ]
+    assert {row["Quantisation support"] for row in quoted} <= {"excellent", "good", ""}
+    assert all("Quantisation support: judgement" in row["Notes"] for row in quoted)
+
+
+@pytest.mark.parametrize(
+    ("form", "mark"), [("Markdown", "– (1)"), ("LaTeX", "--\\textsuperscript{1}")]
+)
+def test_a_copy_keeps_why_something_is_missing(opened, report, form, mark):
+    """The footnote stands at the dash and below the table, with what else must be known."""
+    page, _ = opened(report)
+    text = copied(page, form, page.locator("#comparison .table").nth(1))
+    assert mark in text
+    table, below = text.split("The runner's process ended", 1)
+    assert mark in table
+    assert "Sources: " in below
+    assert "few repetitions: fewer than the 5" in below
+    if form == "LaTeX":
+        assert "\\end{tabular}" in table
+
+
+def test_a_filter_does_not_find_what_nobody_sees(opened, quality_report):
+    """Digits that only align and words for screen readers are no text of a row."""
+    page, _ = opened(quality_report)
+    block = page.locator("#comparison .table").first
+    assert block.locator(".hidden", has_text="(best)").count() > 0
+    block.get_by_role("searchbox").fill("(best)")
+    assert block.get_by_role("status").inner_text() == "0 of 14 rows"
+    shown = block.locator("tbody tr").count()
+    assert shown == 0
+
+
 def test_latex_copies_a_table(opened, quality_report):
     """Specials are escaped, braces are paired, and each row has the cells of the head."""
     page, _ = opened(quality_report)
@@ -177,6 +236,31 @@ def test_a_name_opens_what_is_behind_it(opened, report):
     first = dialog.locator(".samples tbody td").first.inner_text().split()
     assert len(first) == 2
     assert all(60 < float(each) < 80 for each in first)
+    assert seen["errors"] == []
+
+
+def test_a_load_time_has_its_samples(opened, report):
+    """Eight loads, in the order of the run, though no repetition loads the model."""
+    page, _ = opened(report)
+    page.locator("#comparison table").first.locator("tbody .drill").nth(2).click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Load time", exact=True).click()
+    assert dialog.get_by_role("heading", name="Loads of the model: Load time").is_visible()
+    assert dialog.locator(".strip .dot").count() == 8
+
+
+def test_a_perplexity_has_its_windows(opened, quality_report):
+    """Thirty windows, ten to a row, in the unit of the table."""
+    page, seen = opened(quality_report)
+    row = page.locator("#quality table").first.locator("tbody tr").nth(3)
+    row.locator("td[data-at$='top1_agreement'] .value").click()
+    dialog = page.get_by_role("dialog")
+    assert "30 windows" in dialog.locator(".drill-body").inner_text()
+    heading = dialog.get_by_role("heading", name="Windows of the text: Top-1 agreement")
+    assert heading.inner_text().endswith("%")
+    assert dialog.locator(".strip .dot").count() == 30
+    dialog.locator("summary", has_text="Values by window").click()
+    assert dialog.locator(".samples tbody th").all_inner_texts() == ["1–10", "11–20", "21–30"]
     assert seen["errors"] == []
 
 

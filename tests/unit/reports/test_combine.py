@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from sample_quality import EXACT, made, steady
 
 from edgebench.harness.errors import ResultError
 from edgebench.harness.results.model import ReferenceRecord
-from edgebench.harness.results.run import Run
+from edgebench.harness.results.run import Run, read_run
+from edgebench.harness.results.summary import summarize
 from edgebench.reports.combine import NOT_IN_RUN, combine, combined
 from edgebench.reports.data import build_report_data, load_report_data, ratios_within_blocks
 from edgebench.reports.parts import part_banners, part_notes, runs_table
@@ -42,8 +45,10 @@ def make(sample_run, tmp_path):
 def changed_workload(data, **changes):
     """The run with another workload `w`."""
     (workload,) = data.record.workloads
-    record = data.record.model_copy(update={"workloads": [workload.model_copy(update=changes)]})
-    return build_report_data(Run(data.run.path, record, data.run.trials))
+    workload = workload.model_copy(update=changes)
+    record = data.record.model_copy(update={"workloads": [workload]})
+    trials = (each.model_copy(update={"workload": workload.name}) for each in data.run.trials)
+    return build_report_data(Run(data.run.path, record, tuple(trials)))
 
 
 def with_artifact(data, sample_run, **changes):
@@ -71,13 +76,84 @@ def test_variants_of_two_dates_say_when_only_where_both_runs_have_them(make):
     assert data.variant_ids == ("A @ 2025-01-01", "A @ 2025-01-02", "B")
 
 
-def test_runs_of_one_day_are_told_apart_by_the_minute_and_else_by_their_ids(make):
-    """Labels are different whatever the runs."""
+@pytest.mark.parametrize(
+    ("moments", "labels"),
+    [
+        (("03-01T10:15:00Z", "03-01T11:20:00Z"), ("10:15", "11:20")),
+        (("03-01T10:15:00Z", "03-01T10:15:45Z"), ("10:15:00", "10:15:45")),
+        (("03-01T10:15:00Z", "03-01T10:15:00Z"), ("run-1", "run-2")),
+        # Three runs of two days: which day must be said.
+        (
+            ("03-01T10:15:00Z", "03-01T11:20:00Z", "03-02T10:15:00Z"),
+            ("2025-03-01 10:15", "2025-03-01 11:20", "2025-03-02 10:15"),
+        ),
+        # One day of UTC, though not of the clocks on the wall.
+        (("03-01T23:15:00Z", "03-02T01:20:00+02:00"), ("23:15", "23:20")),
+    ],
+)
+def test_runs_of_one_day_are_told_apart_by_no_more_than_it_takes(make, moments, labels):
+    """By the minute, by the second, and else by their ids; the day where there are several."""
+    runs = [make(created_at=f"2025-{each}") for each in moments]
+    assert run_labels([each.record for each in runs]) == labels
+
+
+def test_ids_that_name_the_runs_are_no_column_besides(make):
+    """The table of the runs says nothing twice."""
     day = "2025-03-01T10:15:00Z"
-    runs = [make(created_at=day), make(created_at="2025-03-01T11:20:00Z")]
-    assert run_labels([each.record for each in runs]) == ("2025-03-01 10:15", "2025-03-01 11:20")
-    runs = [make(created_at=day), make(created_at=day)]
-    assert run_labels([each.record for each in runs]) == ("run-3", "run-4")
+    table = runs_table(combine([make(created_at=day), make(created_at=day)]))
+    assert [row.variant for row in table.rows] == ["run-1", "run-2"]
+    assert "run" not in [each.key for each in table.columns]
+    assert {len(row.values) for row in table.rows} == {len(table.columns)}
+    table = runs_table(combine([make(), make()]))
+    assert table.columns[-1].key == "run"
+    assert [row.values[-1].text for row in table.rows] == ["run-3", "run-4"]
+
+
+def test_trials_of_one_run_are_never_another_runs(sample_run, tmp_path):
+    """A variant that was taken out of one record is refused, though the other run has it."""
+    folders = [
+        sample_run.sample(blocks=1, changes={"id": name}).write(tmp_path / name)
+        for name in ("one", "two")
+    ]
+    file = folders[0] / "run.json"
+    record = json.loads(file.read_text())
+    gone = record["variants"].pop()["id"]
+    file.write_text(json.dumps(record))
+    with pytest.raises(ResultError, match="one/trials") as caught:
+        combined(folders)
+    assert gone in str(caught.value)
+
+
+def test_lost_trials_of_a_finished_run_are_told(sample_run, tmp_path):
+    """Without its trials a report is empty, and says why; of several runs it says whose."""
+    folders = []
+    for name in ("2025-01-14", "2025-01-15"):
+        changes = {"id": name, "created_at": f"{name}T10:15:00Z"}
+        folders.append(sample_run.sample(blocks=1, changes=changes).write(tmp_path / name))
+        run = read_run(folders[-1])
+        # As a run does at its end.
+        record = run.record.model_copy(update={"cells": summarize(run.record, run.trials)})
+        (run.path / "run.json").write_text(record.model_dump_json())
+    assert part_banners(load_report_data(folders[0])) == ()
+    trials = folders[0] / "trials.jsonl"
+    whole = trials.read_bytes().splitlines(keepends=True)
+    trials.write_bytes(b"".join(whole[: len(whole) // 2]))
+    (banner,) = part_banners(load_report_data(folders[0]))
+    assert banner.title == "trials.jsonl is not whole, though the run finished."
+    trials.unlink()
+    (banner,) = part_banners(load_report_data(folders[0]))
+    assert banner.title == "trials.jsonl is missing or empty, though the run finished."
+    # 9 cells with 2 measured generations each.
+    assert banner.text.startswith("run.json counts 18 results, trials.jsonl holds 0.")
+    banner = part_banners(combined(folders))[-1]
+    assert banner.title.startswith("trials.jsonl of the run of 2025-01-14 is missing or empty")
+
+
+def test_a_run_that_was_killed_before_its_first_trial_lost_none(sample_run, tmp_path):
+    """It is a run, and its own banner says that it did not finish."""
+    folder = sample_run.sample(blocks=1, changes={"status": "running"}).write(tmp_path / "run")
+    (folder / "trials.jsonl").unlink()
+    assert part_banners(load_report_data(folder)) == ()
 
 
 def test_machines_of_one_processor_are_told_apart_by_what_differs(make):
@@ -146,9 +222,7 @@ def test_no_sweep_goes_over_two_runs(make):
 def test_a_workload_that_a_run_lacks_has_the_reason(make):
     """It is no dash without a word, and no failure."""
     other = changed_workload(make({"B": {"decode_rate": [1.0] * 5}}), name="x")
-    trials = tuple(each.model_copy(update={"workload": "x"}) if each.workload else each
-                   for each in other.run.trials)  # fmt: skip
-    data = combine([make(), build_report_data(Run(other.run.path, other.record, trials))])
+    data = combine([make(), other])
     assert {each.name for each in data.record.workloads} == {"w", "x"}
     cell = data.cell("x", "A")
     assert cell.status == "not_run"
@@ -187,7 +261,7 @@ def test_the_report_says_first_that_it_combines_runs(make):
     first, second = part_banners(data)
     assert first.title == "This report combines 2 runs of 2 machines."
     assert "edgebench 0.1.0, 0.2.0" in first.text
-    assert second.title == "Intel Core i9-13900K was interrupted."
+    assert second.title == "The run of Intel Core i9-13900K was interrupted."
     table = runs_table(data)
     assert [row.variant for row in table.rows] == ["AMD EPYC 9B14", "Intel Core i9-13900K"]
     assert data.record.status == "interrupted"
@@ -278,7 +352,7 @@ def test_another_prompt_under_the_same_name_is_refused(make, changes, what):
     known = {"prompt_sha256": "a" * 64, "prompt_tokens": 8, "depth": 0}
     one, other = changed_workload(make(), **known), changed_workload(make(), **known | changes)
     message = refused([one, other])
-    assert f"the workload 'w' is another one in each: {what} differs" in message
+    assert f"the workload 'w' is another one in each: the two differ in {what}." in message
 
 
 def test_a_prompt_that_was_never_made_is_no_difference(make):
@@ -338,7 +412,7 @@ def test_fewer_windows_of_the_same_text_are_refused(make):
     """A perplexity over other tokens is another figure."""
     few = rated("2025-01-02", {"b": steady(0.0)[:6]}, EXACT[:6])
     message = refused([rated("2025-01-01", {"a": steady(0.1)}), few])
-    assert "the number of windows that were rated differs" in message
+    assert "differ in the number of windows that were rated." in message
     assert "6 of 6" in message
 
 
@@ -355,7 +429,7 @@ def test_another_way_of_rating_is_refused(changes, what):
     """Values of different protocols are never compared."""
     one = rated("2025-01-01", {"a": steady(0.1)})
     other = rated("2025-01-02", {"b": steady(0.0)}, quality=changes)
-    assert f"{what} differs" in refused([one, other])
+    assert f"the two differ in {what}." in refused([one, other])
 
 
 def test_a_text_that_no_variant_could_rate_takes_the_other_runs_protocol():

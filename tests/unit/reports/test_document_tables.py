@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from choice_run import choice_data
 from sample_quality import quality_sample
 from sample_run import handmade, sha256
 
@@ -24,6 +25,8 @@ from edgebench.reports.format import NOT_MEASURED
 from edgebench.reports.frameworks_table import frameworks_table, widths
 from edgebench.reports.languages import language
 from edgebench.reports.platforms_table import platforms_table
+from edgebench.reports.sections import table_sections
+from edgebench.reports.selection.select import selection_of
 from edgebench.reports.sentences import plain
 from edgebench.runners.base import Capabilities, Description
 from edgebench.runners.mnn import MnnRunner
@@ -230,7 +233,7 @@ def test_published_rows_stand_beside_ours_and_say_whose_they_are():
     assert values["ttft_s"].text == NOT_MEASURED
     assert {each.document for each in row.values if each.text != NOT_MEASURED} == {"chapter"}
     assert values["quantizations"].origin == "judgement"
-    assert row.remarks == ("published: chapter",)
+    assert row.remarks == ("published: tutorial, ch. 18",)
     assert (row.repetitions, values["decode_rate"].n, values["decode_rate"].interval) == (
         0,
         None,
@@ -257,7 +260,7 @@ def test_platforms_show_our_device_and_judge_the_published_ones():
     assert "above the peak" in row.remarks
     assert "can't be" in values["bandwidth_share"].reason
     values, row = cells(table, "M3 Max", published=True)
-    assert (values["bandwidth_share"].text, row.remarks) == ("36", ("published: chapter",))
+    assert (values["bandwidth_share"].text, row.remarks) == ("36", ("published: tutorial, ch. 18",))
     # 3.751 / 0.8.
     assert any("4.7 times as much" in each for each in table.notes)
     assert len([each for each in table.rows if each.published]) == 6
@@ -361,11 +364,18 @@ def formats():
 def test_every_counterpart_of_a_published_figure_is_set_beside_it(formats):
     """Ours over theirs, on which side of our interval theirs is, and what differs."""
     found = {each.key: each for each in document_notes(formats).tables}
-    values, _row = cells(found["documents-frameworks"], "MNN: Decode rate on chat")
+    values, _row = cells(found["documents-frameworks"], "MNN: Decode rate")
     rate = formats.summary("chat", "mnn int4 threads=2", "decode_rate").median
     assert values["ratio"].text == f"{rate / 28:.2f}–{rate / 22:.2f}"
     assert values["agreement"].text == "published is below it"
-    assert "Llama-2 7B; here SmolLM2-135M-Instruct, int4" in values["differs"].text
+    assert "quantisation: not stated, here int4" in values["differs"].text
+    # What differs in every row stands below the table, once.
+    shared = "model: Llama-2 7B, here SmolLM2-135M-Instruct"
+    assert shared not in values["differs"].text
+    assert any(shared in each for each in found["documents-frameworks"].notes)
+    values, _row = cells(found["documents-frameworks"], "llama.cpp: Peak memory on chat")
+    assert "quantisation: Q4, here q4_0" in values["differs"].text
+    values, _row = cells(found["documents-frameworks"], "MNN: Decode rate")
     # 22 x 3.751 and 28 x 3.751.
     assert "83 to 105 GB/s" in values["differs"].text
     values, _row = cells(found["documents-formats"], "Q4_0: speed, against FP16")
@@ -389,11 +399,12 @@ def test_what_is_relative_to_another_base_is_no_counterpart():
 
 
 def test_what_can_not_be_in_a_document_is_told(formats):
-    """Which devices' rates, and by how much, in sentences."""
+    """How many devices' rates, and which formats' speed-ups, in sentences."""
     notes = [plain(each) for each in document_notes(formats).notes]
-    assert any("i9-13900K" in each and "146.5 %" in each for each in notes)
-    assert any("Dimensity 9300" in each and "101.6 %" in each for each in notes)
-    assert not any("M2 Pro" in each for each in notes)
+    assert any("3 of the 6 published rates of platforms" in each for each in notes)
+    # Platforms shows which, with the numbers; they are not told a second time.
+    assert not any("i9-13900K" in each for each in notes)
+    assert any("146.5 %" in each for each in platforms_table(formats).footnotes)
     assert any("Q8_0" in each and "99.7 %" in each for each in notes)
 
 
@@ -419,7 +430,7 @@ def test_the_tables_speak_chinese(formats):
         values, row = cells(table, "MNN", published=True)
         assert values["quantizations"].text == "优秀"
         assert row.remarks[0].startswith("文献值")
-        assert row.remarks[0].endswith("教程章节")
+        assert row.remarks[0].endswith("教程第 18 章")
         assert features_tables(formats)[0].rows[0].variant == "模型格式"
         assert "不可能" in platforms_table(formats).footnotes[-6]
 
@@ -444,3 +455,30 @@ def test_cells_are_of_the_workloads_that_were_run():
     values, _row = cells(frameworks_table(data), "MNN")
     assert values["ttft_s"].reason == "not measured"
     assert isinstance(data.cell("w", "mnn q4"), Cell)
+
+
+def test_a_published_range_is_set_against_our_range():
+    """Two workloads make one row: 20 to 40 tokens/s against the published 22-28 of MNN."""
+    own = {"slow": [20.0] * 6, "fast": [40.0] * 6}
+    data = choice_data(
+        {"mnn q4": {each: {"decode_rate": values} for each, values in own.items()}},
+        runners={"mnn q4": "mnn"},
+    )
+    table = {each.key: each for each in document_notes(data).tables}["documents-frameworks"]
+    assert [each.variant for each in table.rows if "Decode rate" in each.variant] == [
+        "MNN: Decode rate"
+    ]
+    values, _row = cells(table, "MNN: Decode rate")
+    assert values["own"].text == "20.0–40.0 tokens/s"
+    # 20 / 28 and 40 / 22.
+    assert values["ratio"].text == "0.71–1.82"
+    assert values["agreement"].text == "they overlap"
+    assert "slow, fast" in values["differs"].text
+
+
+def test_every_footnote_belongs_to_a_cell(formats):
+    """A reason that no cell refers to is no footnote, in any table."""
+    for section in table_sections(formats, selection_of(formats)):
+        for table in section.tables:
+            used = {value.footnote for row in table.rows for value in row.values}
+            assert set(range(1, len(table.footnotes) + 1)) <= used, table.key

@@ -7,6 +7,7 @@ import json
 import re
 import string
 from collections import defaultdict
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from edgebench.reports.facts import moment
 from edgebench.reports.format import counted
 from edgebench.reports.languages import LANGUAGES, N_, _, current, language, plural
 from edgebench.reports.languages.recorded import recorded
-from edgebench.reports.languages.words import lowered, unstopped
+from edgebench.reports.languages.words import day_text, lowered, unstopped
 from edgebench.reports.metric_names import metric_label
 from edgebench.reports.sentences import Name, fill, joined, listed, plain
 
@@ -234,14 +235,18 @@ def test_recorded_texts_are_recognised_with_what_they_hold():
         assert found == f"在 chat 上，其分词器给出不同的 id：{recorded(ids)}"
         assert recorded(ids) == "得到 45 个 id，而参考模型为 43 个，从第 7 个 Token 起不同"
         both = "no power meter was found; its driver said so"
-        assert recorded(both) == "未找到功耗计；its driver said so"
+        assert recorded(both) == "未找到功耗计；“its driver said so”"
     assert recorded(reason) == reason
 
 
 def test_what_nobody_knows_stays_as_it_was_recorded():
-    """A framework's own words are quoted, whatever the language, and braces do no harm."""
+    """A framework's own words are quoted, whatever the language, and braces do no harm.
+
+    A sentence is set in quotation marks, with the full stop of the sentence around it outside.
+    """
     with language("zh"):
         assert recorded("segfault in {kernel} at 0x0") == "segfault in {kernel} at 0x0"
+        assert recorded("no such kernel: {x}.") == "“no such kernel: {x}”。"
         assert recorded("") == ""
 
 
@@ -284,6 +289,15 @@ def test_sentences_keep_their_names_in_the_order_of_the_language():
     assert plain(listed(["A", "B", "C"])) == "A, B and C"
 
 
+def test_a_blank_stands_beside_names_and_not_between_chinese_words():
+    """Templates hold a blank before a field, for a name or a number that may stand in it."""
+    with language("zh"):
+        on = "{who} on {where}"
+        assert plain(fill(on, who=_("all variants"), where=Name("w"))) == "w 上的全部变体"
+        assert plain(fill(on, who=Name("A"), where=Name("w"))) == "w 上的 A"
+    assert plain(fill("{who} on {where}", who="all", where="w")) == "all on w"
+
+
 def test_dates_and_labels_follow_the_language():
     """A date is written as people write it, and only English labels begin small in a sentence."""
     assert moment("2025-01-14T10:15:00Z") == "14 January 2025, 10:15 UTC"
@@ -309,3 +323,38 @@ def test_counts_of_windows_come_from_the_protocol():
     with language("zh"):
         text = recorded(f"an interval needs {MIN_WINDOWS} windows, there are 3")
     assert text == f"置信区间至少需要 {MIN_WINDOWS} 个窗口，实际只有 3 个"
+
+
+def test_a_crash_and_its_remedy_are_told_in_chinese():
+    """The harness joins a message and what to do about it; both are known."""
+    crash = "the runner mnn was ended by SIGKILL during generate. If nobody killed it, the kernel "
+    with language("zh"):
+        assert recorded(f"{crash}may have, for want of memory: see dmesg.") == (
+            "运行器 mnn 在 generate 期间被 SIGKILL 终止。"
+            "如果没有人终止它，可能是内核因内存不足终止的：见 dmesg。"
+        )
+        assert recorded("the time stamps go back. Ask Bob about that.") == (
+            "时间戳出现倒退。“Ask Bob about that”。"
+        )
+
+
+def test_days_are_written_alike_in_all_sentences():
+    """A day has no noughts before its numbers and no blanks in Chinese."""
+    assert day_text(date(2025, 1, 4)) == "4 January 2025"
+    with language("zh"):
+        assert day_text(date(2025, 1, 4)) == "2025年1月4日"
+
+
+def test_chinese_keeps_one_house_style():
+    """A blank between Chinese and Latin letters or digits; no blank before %; full-width marks.
+
+    A time to the first token is written 首Token延迟, as the documents write it.
+    """
+    whole = re.compile(r"首Token(?:延迟|最快)|^\d+月$|第?\d+年\d+月\d+日|\{\w*\}")
+    wrong = re.compile(
+        r"[\u4e00-\u9fff][A-Za-z0-9]|[A-Za-z0-9%][\u4e00-\u9fff]|\d %|[\u4e00-\u9fff][,;:?!]"
+    )
+    for path in CATALOGUES:
+        for message, text in read(path).items():
+            assert not wrong.search(whole.sub(" ", text)), (path.name, message, text)
+            assert "首 Token" not in text, (path.name, message, text)

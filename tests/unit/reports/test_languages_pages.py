@@ -211,3 +211,11 @@ def test_chinese_sentences_are_not_joined_by_blanks(chinese):
     parser.feed(page)
     texts = (*parser.texts, *markdown.splitlines())
     assert [text for text in texts if re.search(r"。 +[*]*[\u4e00-\u9fff]", text)] == []
+
+
+def test_chinese_markdown_has_chinese_punctuation(chinese):
+    """After Chinese words stands no half-width colon, comma or semicolon, whatever is set bold."""
+    _data, _page, markdown = chinese
+    text = re.sub(r"^(`{3,}).*?^\1", " · ", markdown, flags=re.DOTALL | re.MULTILINE)
+    own = [line for line in text.splitlines() if "主观评价" not in line]  # quotes are verbatim
+    assert [each for each in own if re.search(r"[\u4e00-\u9fff）][*`]*[:;,](?: |$)", each)] == []

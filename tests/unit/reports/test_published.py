@@ -31,6 +31,7 @@ from edgebench.reports.published.load import (
     published_platforms,
 )
 from edgebench.reports.published.model import Architecture, Figure, Formats, Judgement
+from edgebench.reports.selection.tree import load_trees
 from edgebench.reports.stars import stars_for
 
 FRAMEWORKS = """
@@ -149,6 +150,15 @@ def test_what_is_published_names_a_document_that_is_known():
     }
     assert known["chapter"].date is None
     assert str(known["article"].date) == "2026-05-21"
+
+
+def test_a_document_has_one_title_wherever_it_is_named():
+    """The trees name it as the tables do, in both languages."""
+    for tag in ("en", "zh"):
+        with language(tag):
+            named = [tree.source.document.words for tree in load_trees()]
+            titles = [documents()[key].title.said() for key in ("chapter", "article")]
+        assert [name[: len(title)] for name, title in zip(named, titles, strict=True)] == titles
 
 
 def test_parsed_values_are_those_of_the_text():
@@ -306,3 +316,29 @@ def test_quotes_and_judgements_speak_the_reports_language():
         assert row.said() == "5/5 (极其强悍)"
         assert capability("mlc").target_quotes["browser"].said().startswith("如果你要在")
     assert math.isclose(published_frameworks().rows[0].peak_memory.middle, 4.2e9)
+
+
+def test_quoted_cells_are_those_of_the_documents_table():
+    """A capability that rests on a cell quotes it with the row and the column, as they stand."""
+    (table,) = (each for each in published_features() if each.document == "chapter")
+    heads = {"llama.cpp": "llama.cpp", "mediapipe": "MediaPipe", "mnn": "MNN"}
+    cells = {
+        (f"{row.label.zh}（{heads[key]}）：{row.cells[key].zh}", key)
+        for row in table.rows
+        for key in table.frameworks
+    }
+    found = []
+    for key in heads:
+        known = capability(key)
+        quotes = [known.multimodal, *known.target_quotes.values()]
+        found += [(each.quote, key) for each in quotes if each and "）：" in each.quote]
+    assert len(found) == 6
+    assert set(found) <= cells
+
+
+def test_what_a_quote_does_not_say_is_told_in_both_languages():
+    """MNN beside a model for vision is no language model that takes images."""
+    note = capability("mnn").vision.note
+    assert "not that the language model takes images" in note.said()
+    with language("zh"):
+        assert "并未说" in note.said()

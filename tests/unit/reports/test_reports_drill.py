@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from sample_quality import EXACT, made, rate
 from sample_run import _crashed, sample
 
+from edgebench.harness.results.model import Measured, Trial
+from edgebench.reports import samples
 from edgebench.reports.cell_padding import padding
+from edgebench.reports.data import build_report_data
 from edgebench.reports.drill import Places, drill_json
 from edgebench.reports.format import Scale
+from edgebench.reports.quality import quality_views
 from edgebench.reports.table_model import Column, Row, Table, TableTexts, Value, Where
 
-MEDIAN, INTERVAL, LEAST, MOST, VARIATION, N, SOURCE, REASON, UNIT, SAMPLES = range(10)
+MEDIAN, INTERVAL, LEAST, MOST, VARIATION, N, SOURCE, REASON, UNIT, SAMPLES, OF = range(11)
 
 
 def figure(found, key, cell="0.0"):
@@ -34,7 +40,94 @@ def test_each_repetition_is_there_in_the_unit_that_is_shown(by_hand):
     assert times[UNIT] == "ms"
     assert times[MEDIAN] == "100.3"
     assert times[N] == 5
-    assert found["cells"]["0.0"]["b"] == [0, 1, 2, 3, 4]
+    assert found["cells"]["0.0"]["b"] == [[0, 1, 2, 3, 4], [], []]
+    assert found["texts"][found["cells"]["0.0"]["n"]] == "5 measured repetitions"
+
+
+def test_one_repetition_is_no_repetitions(by_hand):
+    """What is counted is in the singular where there is one."""
+    found = json.loads(drill_json(by_hand({"A": {"decode_rate": [50.0]}})))
+    assert found["texts"][found["cells"]["0.0"]["n"]] == "1 measured repetition"
+
+
+def test_loads_of_the_model_stand_behind_every_cell_of_their_variant(data):
+    """Eight loads serve both workloads; their times are those of the trials, block by block."""
+    found = json.loads(drill_json(data))
+    variant = data.variant_ids[0]
+    loads = [each for each in data.run.trials if each.kind == "load" and each.variant == variant]
+    assert len(loads) == 8
+    for cell in ("0.0", "1.0"):
+        times = figure(found, "load_s", cell)
+        assert times[UNIT] == "ms"
+        assert times[N] == 8
+        assert times[SAMPLES] == pytest.approx(
+            [1000 * each.metrics["load_s"].value for each in loads], rel=1e-5
+        )
+        assert times[OF] == 1
+        assert found["cells"][cell]["b"][1] == list(range(8))
+        assert len(found["cells"][cell]["b"][0]) == 16
+        assert figure(found, "decode_rate", cell)[OF] == 0
+
+
+def test_loads_of_tasks_are_not_those_of_prompts(by_hand):
+    """A task runs in processes of its own, whose loads say nothing about the others."""
+
+    def load(kind, seconds):
+        values = {"load_s": Measured(value=seconds, unit="s", source="observed")}
+        return Trial(
+            kind=kind,
+            variant="A",
+            workload=None,
+            block=0,
+            repetition=0,
+            phase="measured",
+            status="ok",
+            started_at="2025-01-14T10:15:10Z",
+            duration_s=1.0,
+            metrics=values,
+        )
+
+    trials = [load("load", 2.0), load("task_load", 9.0)]
+    found = json.loads(drill_json(by_hand({"A": {"decode_rate": [50.0] * 5}}, trials=trials)))
+    assert figure(found, "load_s")[SAMPLES] == 2
+
+
+def test_windows_stand_behind_the_figures_of_a_text():
+    """Each window has its own value, in the unit of the table, whose figures are the same."""
+    losses = [0.0, 0.1, 0.0, 0.1, 0.0, 0.1, 0.0, 0.1]
+    windows = [rate([each], loss)[0] for each, loss in zip(EXACT, losses, strict=True)]
+    data = build_report_data(made({"A": windows, "B": EXACT}))
+    found = json.loads(drill_json(data))
+    cell = found["cells"]["1.0"]
+    assert found["texts"][cell["n"]] == "8 windows"
+    assert cell["b"] == [[], [], [0] * 8]
+    perplexity = figure(found, "perplexity", "1.0")
+    # 8 * exp(0.1) = 8.84137
+    assert perplexity[SAMPLES] == pytest.approx([8, 8.84137] * 4)
+    assert perplexity[OF] == 2
+    assert perplexity[N] == 8
+    change = figure(found, "perplexity_ratio", "1.0")
+    # exp(0.05) = 1.05127 over all, exp(0.1) = 1.10517 in every second window
+    assert change[UNIT] == "%"
+    assert change[MEDIAN] == "+5"
+    assert change[SAMPLES] == pytest.approx([0, 10.5171] * 4, abs=1e-4)
+    # exp(-1.2 * sqrt(0.1)) = 0.684, of 10 tokens 7; so 17 of 20 over all
+    agreement = figure(found, "top1_agreement", "1.0")
+    assert agreement[UNIT] == "%"
+    assert agreement[MEDIAN] == "85.0"
+    assert agreement[SAMPLES] == [100, 70] * 4
+    table = {each.key: at for at, each in enumerate(quality_views(data)[0].table.columns)}
+    (row,) = (each for each in quality_views(data)[0].table.rows if each.variant == "A")
+    for key in ("perplexity", "perplexity_ratio", "top1_agreement", "kl_divergence"):
+        assert figure(found, key, "1.0")[MEDIAN] == row.values[table[key]].text
+
+
+def test_too_many_windows_are_not_written_into_the_page(monkeypatch):
+    """Their number is told all the same."""
+    monkeypatch.setattr(samples, "MOST_WINDOWS", 7)
+    found = json.loads(drill_json(build_report_data(made({"A": EXACT, "B": EXACT}))))
+    assert figure(found, "perplexity", "1.0")[SAMPLES] is None
+    assert found["texts"][found["cells"]["1.0"]["n"]] == "8 windows"
 
 
 def test_equal_samples_are_told_once(by_hand):
@@ -70,13 +163,31 @@ def test_a_failure_is_found_from_its_cell(by_hand):
     assert found["failures"][at]["tail"].endswith("GGML_ASSERT(buffer) failed")
 
 
-@pytest.mark.parametrize("log", ["/etc/passwd", "javascript:alert(1)", "https://a/b", "a\\b"])
+@pytest.mark.parametrize(
+    "log", ["/etc/passwd", "javascript:alert(1)", "https://a/b", "a\\b", "../../x"]
+)
 def test_a_log_elsewhere_is_no_link(by_hand, log):
-    """Only a relative path is offered as a link."""
+    """Only a path that stays below the run's folder is offered as a link; any other is named."""
     crash = _crashed("B", "w")
     crash = crash.model_copy(update={"failure": crash.failure.model_copy(update={"log": log})})
     found = json.loads(drill_json(by_hand({"B": {"decode_rate": []}}, trials=[crash])))
-    assert found["failures"][0]["log"] == ""
+    assert found["failures"][0]["href"] == ""
+    assert found["failures"][0]["log"] == log
+
+
+def test_a_log_is_linked_from_where_the_report_lies(by_hand):
+    """From another folder the way leads through the run's; what a link can't hold is escaped."""
+    crash = _crashed("B", "w")
+    failure = crash.failure.model_copy(update={"log": "logs/50% #1.log"})
+    crash = crash.model_copy(update={"failure": failure})
+    data = by_hand({"B": {"decode_rate": []}}, trials=[crash])
+    links = {
+        place: json.loads(drill_json(data, folder=place and Path(place)))["failures"][0]["href"]
+        for place in (None, "made-up", "reports/of-it", ".")
+    }
+    assert links[None] == links["made-up"] == "logs/50%25%20%231.log"
+    assert links["reports/of-it"] == "../../made-up/logs/50%25%20%231.log"
+    assert links["."] == "made-up/logs/50%25%20%231.log"
 
 
 def test_no_text_ends_the_script(by_hand):

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ from edgebench.reports.combine import combine
 from edgebench.reports.data import build_report_data
 from edgebench.reports.export_csv import COLUMNS, render_csv, safe
 from edgebench.reports.export_json import render_json
-from edgebench.reports.export_latex import MOST_ROWS, latex, latex_table, render_latex
+from edgebench.reports.export_latex import MOST_LINES, latex, latex_table, render_latex
 from edgebench.reports.format import Scale
 from edgebench.reports.languages import language
 from edgebench.reports.markdown import render_text
@@ -179,19 +180,29 @@ def balanced(text):
 
 def unescaped(text):
     """Characters that would mean something to LaTeX."""
-    bare = re.sub(r"\\(?:[{}$&%#_]|text\w+\{\}|ensuremath\{[^}]*\}|ldots\{\})", "", text)
+    bare = re.sub(
+        r"\\(?:[{}$&%#_]|text\w+\{\}|symbol\{34\}|ensuremath\{[^}]*\}|ldots\{\})", "", text
+    )
     return set(bare) & set("\\{}$&%#_^~")
 
 
 def test_latex_of_the_sample_is_whole(data):
-    """Every table is a float with a caption and a label of its own; rows are as long as heads."""
+    """Every table has a caption and a label of its own; rows are as long as heads."""
     text = render_latex(data)
     assert balanced(text)
     labels = re.findall(r"\\label\{(tab:[\w-]+)\}", text)
     assert len(labels) == len(set(labels)) == text.count(r"\caption{")
-    for body in re.findall(r"\\begin\{tabular\}\{[lr]+\}\n(.*?)\\bottomrule", text, re.DOTALL):
-        inner = re.sub(r"\\begin\{tabular\}\[t\].*?\\end\{tabular\}", "", body)
-        lines = [each for each in inner.splitlines() if each.endswith(r"\\")]
+    bodies = re.findall(
+        r"\\begin\{(?:tabular|longtable)\}\{[^\n]*\}\n(.*?)\\end\{(?:tabular\}\}|longtable)",
+        text,
+        re.DOTALL,
+    )
+    assert bodies
+    for body in bodies:
+        inner = re.sub(r"\\begin\{tabular\}\[[tb]\].*?\\end\{tabular\}", "", body)
+        lines = [
+            each for each in inner.splitlines() if each.endswith(r"\\") and "caption" not in each
+        ]
         assert len({len(re.findall(r"(?<!\\)&", line)) for line in lines}) == 1
 
 
@@ -207,6 +218,8 @@ def test_no_text_is_latex(failed):
     ("text", "written"),
     [
         ("a_b", r"a\_b"),
+        # Known to every encoding of fonts.
+        ('"', r"\symbol{34}"),
         ("50 %", r"50 \%"),
         ("--flag", r"-{}-flag"),
         ("-3.2", r"\ensuremath{-}3.2"),
@@ -257,8 +270,88 @@ def test_every_form_says_what_a_value_is():
 
 def test_a_long_table_breaks_across_pages():
     """One that fits no page is no float."""
-    assert r"\begin{longtable}" in latex_table(table(MOST_ROWS + 1), "S")
-    assert r"\begin{longtable}" not in latex_table(table(MOST_ROWS), "S")
+    # A row takes two lines, for its interval.
+    assert r"\begin{longtable}" in latex_table(table(MOST_LINES // 2 + 1), "S")
+    assert r"\begin{longtable}" not in latex_table(table(MOST_LINES // 2 - 4), "S")
+
+
+def wide(columns, rows=2, text="123.4"):
+    """A table of many columns whose values differ from row to row."""
+    return Table(
+        key="wide",
+        workload="title",
+        columns=tuple(
+            Column(f"c{number}", f"C{number}", f"head{number}", Scale("ms"), "lower")
+            for number in range(columns)
+        ),
+        rows=tuple(
+            Row(f"row {row}", "engine 1", row, 3, (), failed=False,
+                values=tuple(Value(f"{text}{row}", "[100, 150]") for _ in range(columns)))
+            for row in range(rows)
+        ),
+        footnotes=(),
+        remarks=(),
+        texts=TableTexts(),
+    )  # fmt: skip
+
+
+def test_a_wide_table_is_turned_and_then_split_but_never_set_too_small():
+    """Each part has the names of the rows, a caption and a label of its own; no column is lost."""
+    assert r"\begin{landscape}" not in latex_table(wide(4), "S")
+    turned = latex_table(wide(11), "S")
+    assert turned.count(r"\begin{landscape}") == 1
+    split = latex_table(wide(40), "S")
+    parts = split.count(r"\begin{landscape}")
+    assert parts > 1
+    assert balanced(split)
+    assert split.count("row 0") == parts
+    assert re.findall(r"\\label\{(.*?)\}", split) == [
+        "tab:wide",
+        *(f"tab:wide-{number}" for number in range(2, parts + 1)),
+    ]
+    assert f"(1/{parts})" in split
+    # Once at the head of the first page, and once at that of those that follow.
+    assert [split.count(f"head{number},") for number in range(40)] == [2] * 40
+    for text in (turned, split):
+        sizes = set(re.findall(r"\\(tiny|scriptsize|footnotesize|small)\\setlength", text))
+        assert sizes <= {"small", "footnotesize"}
+
+
+def test_what_all_rows_say_is_a_note_and_no_column():
+    """Also the number of repetitions, the engine, and a dash with its reason, once."""
+    made = wide(3)
+    same = Value("–", footnote=1, reason="no meter")
+    rows = tuple(replace(row, values=(*row.values[:1], same, *row.values[2:])) for row in made.rows)
+    text = latex_table(replace(made, rows=rows, footnotes=("no meter",)), "S")
+    assert r"The same in all rows: engine 1; head1, ms: -- (no meter); n: 3." in text
+    assert text.count("no meter") == 1
+    assert text.count("engine 1") == 1
+    assert "head1, ms" not in text.partition(r"\bottomrule")[0]
+    # One row alone has nothing to share.
+    assert "The same" not in latex_table(wide(3, rows=1), "S")
+
+
+def test_footnotes_are_counted_anew_where_some_are_no_longer_called():
+    """The number in a cell is that below the table."""
+    made = wide(2)
+    one, two = Value("–", footnote=1, reason="first"), Value("–", footnote=2, reason="second")
+    rows = (
+        replace(made.rows[0], values=(one, two)),
+        replace(made.rows[1], values=(one, Value("7"))),
+    )
+    text = latex_table(replace(made, rows=rows, footnotes=("first", "second")), "S")
+    assert r"--\textsuperscript{1}" in text
+    assert r"\textsuperscript{1} second" in text
+    assert r"\textsuperscript{2}" not in text
+
+
+def test_a_name_that_has_no_end_does_not_run_into_the_next_column():
+    """It may break anywhere, without a hyphen that is not its own."""
+    made = wide(2)
+    rows = (replace(made.rows[0], variant="x" * 90), *made.rows[1:])
+    text = latex_table(replace(made, rows=rows), "S")
+    assert max(map(len, re.findall("x+", text))) <= 20
+    assert text.count("x") - text.count("x]") >= 90
 
 
 def test_markdown_of_several_runs_is_whole(two):

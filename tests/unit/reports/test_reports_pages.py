@@ -109,7 +109,8 @@ def test_nothing_is_loaded_from_anywhere(text, page):
     assert {attrs["href"] for attrs in page.of("link")} == {"data:,"}
     assert not page.of("img", "iframe", "object", "embed", "form", "base")
     assert set(re.findall(r"https?://[^\s\"'<]*", text)) <= {"http://www.w3.org/2000/svg"}
-    assert all(attrs["href"].startswith("#") for attrs in page.of("a", "use"))
+    places = {attrs["href"] for attrs in page.of("a", "use") if attrs["href"][0] != "#"}
+    assert places == {"logs/llama.cpp-F16-threads-2.log"}
     assert "url(" not in page.raw["style"]
     assert "@import" not in page.raw["style"]
 
@@ -232,6 +233,57 @@ def test_the_page_is_in_the_language_that_is_asked_for(data):
     assert page.of("html")[0]["lang"] == "zh"
     assert page.open == []
     assert json.loads(page.raw["messages"])["copy"] == "复制"
+
+
+def test_pictures_come_before_the_tables_of_variants(page):
+    """Look first, read second: what won, the recommendation, the frameworks, then the pictures."""
+    order = [attrs["id"] for attrs in page.of("section")]
+    assert order[:5] == ["short", "recommendation", "frameworks", "pictures", "comparison"]
+
+
+def test_a_report_elsewhere_says_where_its_run_is(sample_run, tmp_path):
+    """Links to logs and the names of files lead from the report's folder to the run's."""
+    folder = sample_run.sample(blocks=1).write(tmp_path / "runs" / "one")
+    (path,) = write_reports(folder, out=tmp_path / "out", formats=("html",))
+    text = path.read_text(encoding="utf-8")
+    assert 'href="../runs/one/logs/llama.cpp-F16-threads-2.log"' in text
+    assert "In <code>../runs/one</code>: <code>run.json</code>" in text
+    assert "Beside this file" not in text
+    (own,) = write_reports(folder, formats=("html",))
+    beside = own.read_text(encoding="utf-8")
+    assert "Beside this file: <code>run.json</code>" in beside
+    assert 'href="logs/llama.cpp-F16-threads-2.log"' in beside
+
+
+def test_no_limit_is_met_where_none_was_given(by_hand):
+    """Praise for meeting limits stands only where the scenario has some."""
+    values = {"A": {"decode_rate": [50.0] * 5}}
+    assert "meets all limits" not in render_page(by_hand(values))
+    asked = {"requirements": {"min_decode_rate": 20}}
+    assert "meets all limits" in render_page(by_hand(values, scenario=asked))
+
+
+def test_what_a_document_says_has_one_colour(page, text):
+    """The legend below a table has the chip that its rows have."""
+    chips = {
+        (said, kind)
+        for kind, said in re.findall(r'<span class="chip([^"]*)">([^<]*)</span>', text)
+        if said.startswith("published")
+    }
+    assert chips
+    assert {kind for _, kind in chips} == {" plain"}
+
+
+def test_punctuation_is_that_of_the_language(data):
+    """A unit behind a label, a log in brackets and joined reasons have Chinese marks."""
+    with language("zh"):
+        page = Page(render_page(data))
+    labels = {attrs["data-label"] for attrs in page.of("td") if "data-label" in attrs}
+    assert not [each for each in labels if ", " in each]
+    assert any("，" in each for each in labels)
+    messages = json.loads(page.raw["messages"])
+    assert (messages["semicolon"], messages["colon"]) == ("；", "：")
+    assert messages["in_brackets"] == "（{text}）"
 
 
 def test_too_many_figures_are_not_written_out(by_hand, monkeypatch):

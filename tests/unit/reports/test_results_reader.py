@@ -11,7 +11,8 @@ import pytest
 
 import edgebench
 from edgebench.harness.errors import ExitStatus, ResultError
-from edgebench.harness.results.run import read_run
+from edgebench.harness.results.run import read_run, refuse_strays
+from edgebench.reports.data import load_report_data
 
 # 8 blocks of 5 loads and of 9 cells (one of the 10 crashes) with 3 warm-ups and 2 measured
 # generations each, and the one trial that crashed.
@@ -111,6 +112,46 @@ def test_a_broken_record_is_an_error_of_ours(folder, content):
     (folder / "run.json").write_bytes(content)
     with pytest.raises(ResultError, match="is not the record of a run"):
         read_run(folder)
+
+
+def edited(folder, change):
+    """The folder with its record as `change` left it."""
+    record = json.loads((folder / "run.json").read_text())
+    change(record)
+    (folder / "run.json").write_text(json.dumps(record))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda record: record["variants"][0].update(id="other"), "variant 'llama.cpp source"),
+        (lambda record: record["variants"].pop(), "variant 'llama.cpp Q4_0"),
+        (lambda record: record["workloads"].pop(0), "workload 'chat'"),
+    ],
+)
+def test_no_report_of_trials_that_the_record_does_not_know(folder, change, what):
+    """A name that was changed or removed is an error that says the file, the name, the remedy."""
+    edited(folder, change)
+    with pytest.raises(ResultError) as caught:
+        load_report_data(folder)
+    assert f"{folder / 'trials.jsonl'} holds trials of the {what}" in str(caught.value)
+    assert "edited by hand" in caught.value.remedy
+    # Whoever wants the bare trials has them.
+    assert len(read_run(folder).to_frame()) > 0
+
+
+def test_no_report_of_two_variants_of_one_name(folder):
+    """Every trial would be counted for both."""
+    edited(folder, lambda record: record["variants"].append(record["variants"][0]))
+    with pytest.raises(ResultError, match=r"two variants that are called 'llama\.cpp source"):
+        load_report_data(folder)
+
+
+def test_trials_of_proofs_are_no_strays(folder):
+    """What was only verified is in the record too."""
+    edited(folder, lambda record: record["proofs"].append(record["variants"].pop()))
+    refuse_strays(read_run(folder))
 
 
 def test_keeps_unknown_fields(folder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from choice_run import ENERGY, MEMORY, RATE, TTFT, choice_data, choice_run, steady
+from choice_run import ENERGY, MEMORY, RATE, TTFT, choice_data, choice_run, crashed, steady
 from sample_quality import made
 from sample_quality import steady as windows_of
 
@@ -11,9 +11,10 @@ from edgebench.harness.results.model import Sameness
 from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.data import build_report_data
 from edgebench.reports.selection.disagreement import disagreements
-from edgebench.reports.selection.evidence import evidence, warnings
+from edgebench.reports.selection.evidence import evidence
 from edgebench.reports.selection.measured import measured_answer
 from edgebench.reports.selection.view import Step, Walk
+from edgebench.reports.selection.warned import warnings
 from edgebench.reports.sentences import plain
 
 RISING = [10.0, 20, 30, 40, 50, 60]
@@ -53,7 +54,7 @@ def test_a_value_is_compared_with_the_best_of_the_others_in_pairs():
     ((kind, said),) = findings_of(found_for(data, "MNN"))
     assert kind == "supports"
     assert said.startswith("It decodes fastest, 70 tokens/s")
-    assert said.endswith("(w): 2.00 times the rate of mlc, the next.")
+    assert said.endswith("(w): 2.00 times the rate of mlc, the best of other frameworks.")
 
 
 @pytest.mark.parametrize("goal", [TTFT, MEMORY, ENERGY])
@@ -80,15 +81,15 @@ def test_few_blocks_are_no_evidence():
     data = choice_data({"mnn": {RATE: [10.0, 10]}, "mlc": {RATE: [5.0, 5]}})
     for name in ("MNN", "MLC LLM"):
         kinds = findings_of(found_for(data, name))
-        assert kinds[0][0] == "unknown"
+        assert kinds[0][0] == "note"
         assert "A hint only" in kinds[0][1]
 
 
 def test_one_framework_alone_has_nothing_to_be_compared_with():
     """A single framework's values are told, but they are no evidence for it."""
     ((kind, said),) = findings_of(found_for(choice_data({"mnn": {RATE: RISING}}), "MNN"))
-    assert kind == "unknown"
-    assert said.endswith("Nothing else was measured to compare it with.")
+    assert kind == "note"
+    assert said.endswith("No other framework was measured.")
 
 
 def test_perplexity_is_compared_over_pairs_of_windows():
@@ -164,8 +165,8 @@ def test_what_failed_has_its_failure_as_evidence():
     """A framework that crashed throughout did not run, and why is told."""
     data = choice_data({"mnn": {RATE: RISING}, "mlc": {RATE: RISING}}, failed={"mlc": "No GPU."})
     found = found_for(data, "MLC LLM")
-    assert (found.ran, found.meets_limits) == (False, None)
-    assert findings_of(found) == [("fails", "mlc failed: No GPU.")]
+    assert (found.ran, found.state, found.meets_limits) == (False, "failed", None)
+    assert findings_of(found) == [("failed", "mlc failed: No GPU.")]
 
 
 def test_flags_are_named():
@@ -248,7 +249,7 @@ def test_a_lower_score_is_told_with_its_ratio_and_what_counts():
     assert said == (
         "The tree advice leads to MLC LLM, the measurements to MNN (mnn). The score of mlc is "
         "0.500 times that of mnn, which is beyond doubt. What counts: decode rate 0.500 times as "
-        "high. The tree decides by what edgebench does not measure: target?"
+        "high. What the tree decides by, edgebench does not measure: “target?”."
     )
 
 
@@ -313,3 +314,189 @@ def test_without_any_measurement_the_tree_stands_alone():
 def test_an_open_walk_says_nothing():
     """A tree without a recommendation neither agrees nor disagrees."""
     assert differ(choice_data({"mnn": {RATE: RISING}}), walk_to("")) == []
+
+
+def test_a_superlative_is_of_all_variants():
+    """Between two of one framework that are faster than the other one, only one is the fastest."""
+    data = choice_data(
+        {
+            "slow": steady(**{RATE: 60.0, MEMORY: 100.0}),
+            "fast": steady(**{RATE: 90.0, MEMORY: 900.0}),
+            "mlc": steady(**{RATE: 30.0, MEMORY: 500.0}),
+        },
+        runners={"slow": "mnn", "fast": "mnn"},
+    )
+    found = found_for(data, "MNN", {"weights": {RATE: 1, MEMORY: 3}})
+    assert found.variant == "slow"
+    assert findings_of(found)[:2] == [
+        (
+            "supports",
+            (
+                "It decodes 60.0 tokens/s (w), faster than any variant of other frameworks: 2.00 "
+                "times the rate of mlc, the best of these."
+            ),
+        ),
+        (
+            "supports",
+            (
+                "It needs the least memory, 100 B (w): 0.200 times as much as mlc, the best of "
+                "other frameworks."
+            ),
+        ),
+    ]
+
+
+def test_a_superlative_says_of_which_it_is_the_best():
+    """A faster variant that needs too much memory narrows the claim, and is no evidence against."""
+    data = choice_data(
+        {
+            "mnn": steady(**{RATE: 60.0, MEMORY: 100.0}),
+            "large": steady(**{RATE: 90.0, MEMORY: 900.0}),
+            "small": steady(**{RATE: 30.0, MEMORY: 100.0}),
+        },
+        runners={"large": "mlc", "small": "mlc"},
+    )
+    found = found_for(data, "MNN", {"max_memory_bytes": 500})
+    assert findings_of(found)[0] == (
+        "supports",
+        (
+            "It decodes fastest of those that meet the limits, 60.0 tokens/s (w): 2.00 times the "
+            "rate of small, the best of other frameworks."
+        ),
+    )
+
+
+def test_a_framework_is_held_against_the_best_variant_of_another_one():
+    """A rival's variant that does not stand for its framework is a rival all the same."""
+    data = choice_data(
+        {
+            "mnn": steady(**{TTFT: 0.2, RATE: 50.0}),
+            "quick": steady(**{TTFT: 0.15, RATE: 10.0}),
+            "strong": steady(**{TTFT: 0.4, RATE: 90.0}),
+        },
+        runners={"quick": "mlc", "strong": "mlc"},
+    )
+    found = found_for(data, "MNN")
+    said = [each for each in findings_of(found) if "first token" in each[1]]
+    assert said == [
+        (
+            "contradicts",
+            "Its first token comes after 200 ms (w): 1.33 times as long as quick takes.",
+        )
+    ]
+
+
+def test_score_within_the_framework_chooses_who_stands_for_it():
+    """That another framework dominates the best of a framework does not make a worse one of it."""
+    data = choice_data(
+        {
+            "mnn": steady(**{RATE: 90.0, MEMORY: 300.0}),
+            "good": steady(**{RATE: 80.0, MEMORY: 310.0}),
+            "odd": steady(**{RATE: 1.0, MEMORY: 299.0}),
+        },
+        runners={"good": "mlc", "odd": "mlc"},
+    )
+    assert found_for(data, "MLC LLM").variant == "good"
+
+
+def test_another_variant_than_that_of_the_frameworks_table_is_told():
+    """Where memory decides, the evidence is of another variant than the fastest, and says so."""
+    data = choice_data(
+        {
+            "large": steady(**{RATE: 90.0, MEMORY: 900.0}),
+            "small": steady(**{RATE: 60.0, MEMORY: 300.0}),
+        },
+        runners={"large": "mnn", "small": "mnn"},
+    )
+    found = found_for(data, "MNN", {"max_memory_bytes": 500})
+    assert findings_of(found)[-1] == (
+        "note",
+        (
+            "All this is of small, which the measurements put first. The table of frameworks shows "
+            "large, the framework's fastest in decoding."
+        ),
+    )
+    assert "table of frameworks" not in str(
+        findings_of(found_for(data, "MNN", {"weights": {RATE: 1}}))
+    )
+
+
+def test_what_ran_on_some_workloads_only_has_its_values_there():
+    """A crash on one workload takes nothing from what was measured on another one."""
+    run = choice_run(
+        {
+            "mnn": {"a": {RATE: RISING}, "b": {RATE: RISING}},
+            "mlc": {"a": {RATE: RISING}, "b": {RATE: RISING}},
+        }
+    )
+    kept = [each for each in run.trials if (each.variant, each.workload) != ("mnn", "b")]
+    trials = (*kept, crashed("mnn", "b", "Out of memory."))
+    data = build_report_data(type(run)(run.path, run.record, trials))
+    found = found_for(data, "MNN")
+    assert (found.ran, found.state, found.variant) == (True, "partly", "mnn")
+    assert findings_of(found) == [
+        ("failed", "It failed on b: Out of memory."),
+        ("note", "It decodes 35 tokens/s [15, 55] (a)."),
+    ]
+    assert found_for(data, "MLC LLM").state == "measured"
+    assert [plain(each) for each in warnings(data, ["mnn"])] == ["mnn failed on b: Out of memory."]
+
+
+def test_limits_are_met_only_where_some_were_given():
+    """Without a limit nothing is met; with one that holds, it is."""
+    data = choice_data({"mnn": steady(**{RATE: 60.0})})
+    assert found_for(data, "MNN").meets_limits is None
+    assert found_for(data, "MNN", {"min_decode_rate": 40}).meets_limits is True
+
+
+def test_findings_hold_their_numbers():
+    """A value, its interval, what it is compared with, and the ratio stand beside the sentence."""
+    data = choice_data({"mnn": {RATE: TWICE}, "mlc": {RATE: RISING}})
+    figures = found_for(data, "MLC LLM").findings[0].figures
+    assert (figures.goal, figures.workload, figures.unit) == (RATE, "w", "token/s")
+    assert (figures.value, figures.low, figures.high) == (35.0, 15.0, 55.0)
+    assert (figures.other, figures.ratio) == ("mnn", pytest.approx(0.5))
+    assert (figures.ratio_low, figures.ratio_high) == (pytest.approx(0.5), pytest.approx(0.5))
+
+
+@pytest.mark.parametrize(
+    ("target", "warned"),
+    [("phone", "not of a phone"), ("browser", "not of a browser"), ("pc", ""), (None, "")],
+)
+def test_figures_of_another_kind_of_machine_are_warned_of(target, warned):
+    """What is to run on a phone was measured on a PC: its figures will be others there."""
+    data = choice_data({"mnn": {RATE: RISING}})
+    said = [plain(each) for each in warnings(data, ["mnn"], Requirements(target=target))]
+    assert [warned in each for each in said] == ([True] if warned else [])
+
+
+def test_two_trees_that_lead_to_the_same_are_one_paragraph():
+    """What is to be said of both is said once, with both their names."""
+    data = choice_data({"mnn": {RATE: TWICE}, "mlc": {RATE: RISING}})
+    walks = [
+        walk_to("mlc", name="one", steps=[("target", "browser"), ("fixed_model", "yes")]),
+        walk_to("mlc", name="other", steps=[("target", "browser"), ("fixed_model", "yes")]),
+    ]
+    measured = measured_answer(data, Requirements())
+    shown = evidence(data, Requirements(), ["mlc"])
+    first, second = [plain(each) for each in disagreements(data, walks, measured, shown)]
+    assert first.startswith("The trees one and other lead to MLC LLM, the measurements to MNN")
+    assert first.endswith("What the trees decide by, edgebench does not measure: “target?”.")
+    assert second.startswith("The trees one and other take MLC LLM for the utmost speed")
+
+
+def test_made_up_figures_disagree_with_nothing():
+    """Where only the testing runner ran, a tree has nothing to be held against."""
+    data = choice_data({"x": {RATE: RISING}}, runners={"x": "fake"})
+    assert differ(data, walk_to("mnn")) == []
+
+
+def test_what_is_not_known_of_the_trees_choice_is_the_reason():
+    """It is set aside, not ruled out, and why is a sentence of its own."""
+    data = choice_data({"mnn": {RATE: TWICE}, "llama.cpp": {RATE: RISING}}, runners={"mnn": "mlc"})
+    (said,) = differ(data, walk_to("llama.cpp"), {"target": "browser"})
+    assert said == (
+        "The tree advice leads to llama.cpp, the measurements to MLC LLM (mnn). llama.cpp stands "
+        "behind those of which all is known. Needed is running in a browser; no document says "
+        "whether it is there."
+    )

@@ -28,6 +28,10 @@ def said(found):
     return " ".join(plain(each) for each in found.sentences)
 
 
+def out(found):
+    return [(each.variant, each.state, *each.reasons) for each in found.excluded]
+
+
 def cells_of(found, variant):
     row = next(each for each in found.table.rows if each.variant == variant)
     return {
@@ -92,9 +96,9 @@ def test_a_limit_must_hold_on_every_workload():
     even = {"x": steady(**{RATE: 19.0}), "y": steady(**{RATE: 19.0})}
     found = answer({"a": both, "b": even}, {"min_decode_rate": 15})
     assert found.variant == "b"
-    assert found.excluded == (
-        ("a", ("It decodes 10.0 tokens/s on x, below the need of 15.0 tokens/s.",)),
-    )
+    assert out(found) == [
+        ("a", "fails", "It decodes 10.0 tokens/s on x, below the need of 15.0 tokens/s.")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -119,9 +123,10 @@ def test_the_memory_of_the_machine_is_a_limit_unless_another_one_is_given():
     """A peak above the machine's memory is out; a limit of the user's stands in its place."""
     machine = choice_run({"a": A}).record.machine.model_copy(update={"memory_bytes": 300})
     found = answer({"a": A, "b": B}, machine=machine)
-    assert found.excluded == (
-        ("a", ("Peak memory is 400 B on w, above the machine's memory of 300 B.",)),
-    )
+    assert out(found) == [
+        ("a", "fails", "Peak memory is 400 B on w, above the machine's memory of 300 B.")
+    ]
+    assert not found.limits_given
     assert answer({"a": A, "b": B}, {"max_memory_bytes": 500}, machine=machine).excluded == ()
 
 
@@ -131,21 +136,39 @@ def test_what_is_not_measured_stands_behind_what_is_known_to_meet_a_limit():
     known = steady(**{RATE: 50.0, TTFT: 0.4})
     found = answer({"a": unknown, "b": known}, {"max_ttft_s": 0.5})
     assert found.variant == "b"
-    ((variant, (why,)),) = found.excluded
-    assert variant == "a"
+    ((variant, state, why),) = out(found)
+    assert (variant, state) == ("a", "unknown")
     limit = "Whether the first token comes within the limit of 500 ms is not known"
     assert why == f"{limit}: no such sensor."
     assert "Set aside" in said(found)
     assert cells_of(found, "a")["limits"].text == "not known"
 
 
-def test_where_no_variant_is_known_to_meet_the_limits_that_is_said():
-    """With nothing better left, the unknown ones are compared, and a reader is told."""
+def test_where_no_variant_is_known_to_meet_the_limits_nothing_is_recommended():
+    """What is merely not known is no recommendation; a reader is told which ones that are."""
     unknown = {RATE: [100.0] * 6, TTFT: [None] * 6}
     slower = {RATE: [90.0] * 6, TTFT: [None] * 6}
-    found = answer({"a": unknown, "b": slower}, {"max_ttft_s": 0.5})
-    assert found.variant == "a"
-    assert "Of no variant it is known whether it meets all limits." in said(found)
+    slow = steady(**{RATE: 90.0, TTFT: 0.9})
+    found = answer({"a": unknown, "b": slower, "c": slow}, {"max_ttft_s": 0.5})
+    assert (found.recommendation, found.variant, found.certainty) == ("", "", "none")
+    assert [each[:2] for each in out(found)] == [
+        ("a", "unknown"),
+        ("b", "unknown"),
+        ("c", "fails"),
+    ]
+    assert "Of these it is merely not known: a and b." in said(found)
+
+
+def test_others_that_fail_are_told_from_others_of_which_it_is_not_known():
+    """The only one left is so since the others fail, or since nobody measured whether they do."""
+    fast = steady(**{RATE: 90.0, TTFT: 0.1})
+    slow = steady(**{RATE: 90.0, TTFT: 0.9})
+    unknown = {RATE: [100.0] * 6, TTFT: [None] * 6}
+    limit = {"max_ttft_s": 0.5}
+    assert "only one left: all others are out." in said(answer({"a": fast, "b": slow}, limit))
+    assert "of all others that is not known." in said(answer({"a": fast, "b": unknown}, limit))
+    three = answer({"a": fast, "b": unknown, "c": slow}, limit)
+    assert "some others are out, and of some that is not known." in said(three)
 
 
 def test_what_failed_is_out_with_its_reason():
@@ -153,7 +176,7 @@ def test_what_failed_is_out_with_its_reason():
     found = answer({"a": A, "b": B}, failed={"b": "Out of memory."})
     assert found.variant == "a"
     assert found.certainty == "alone"
-    assert found.excluded == (("b", ("It failed on w: Out of memory.",)),)
+    assert out(found) == [("b", "failed", "It failed on w: Out of memory.")]
     row = next(each for each in found.table.rows if each.variant == "b")
     assert row.failed
     assert row.remarks == ("failed", "few repetitions")
@@ -164,9 +187,9 @@ def test_all_failed_recommends_nothing():
     found = answer({"a": A, "b": B}, failed={"a": "No.", "b": "No."})
     assert (found.recommendation, found.variant, found.certainty) == ("", "", "none")
     assert found.table is None
-    assert [each for each, _ in found.excluded] == ["a", "b"]
+    assert [each[:2] for each in out(found)] == [("a", "failed"), ("b", "failed")]
     assert found.weights == {}
-    assert "recommend nothing" in said(found)
+    assert said(found) == "Every variant failed, so there is nothing to choose from."
 
 
 def test_nothing_measured_recommends_nothing():
@@ -240,9 +263,8 @@ def test_what_is_weighed_and_missing_stands_behind():
     b = {**B, ENERGY: [None] * 6}
     found = answer({"a": a, "b": b}, {"weights": {ENERGY: 1}})
     assert found.variant == "a"
-    assert found.excluded == (
-        ("b", ("Its energy per token, which is weighed, was not measured: no such sensor.",)),
-    )
+    why = "Its energy per token, which is weighed, was not measured: no such sensor."
+    assert out(found) == [("b", "unknown", why)]
 
 
 def test_weights_of_what_nobody_measured_are_said_and_fall_back():
@@ -250,7 +272,18 @@ def test_weights_of_what_nobody_measured_are_said_and_fall_back():
     found = answer({"a": A, "b": B}, {"weights": {ENERGY: 1}})
     assert (found.variant, found.weights_given) == ("b", False)
     assert found.weights == pytest.approx({RATE: 0.5, MEMORY: 0.5})
-    assert "Not weighed, though asked for, since it was not measured: energy per token." in said(
+    assert said(found).count("energy per token") == 1
+    assert "Nothing of what should be weighed was measured (energy per token), so that" in said(
+        found
+    )
+
+
+@pytest.mark.parametrize("variants", [{"a": A, "b": B}, {"a": A}])
+def test_a_weight_that_is_ignored_is_said_once(variants):
+    """Of two goals that should be weighed one was not measured: also where only one is left."""
+    found = answer(variants, {"weights": {ENERGY: 1, RATE: 1}})
+    assert said(found).count("energy per token") == 1
+    assert "The weight that was asked for is ignored, since it was not measured: energy" in said(
         found
     )
 
@@ -266,12 +299,19 @@ def test_a_zero_is_not_compared():
 
 
 def test_the_testing_runner_is_no_candidate_beside_a_framework():
-    """The fake runner never wins against a real one; alone it is compared all the same."""
+    """The fake runner never wins against a real one."""
     found = answer({"a": A, "b": B}, runners={"b": "fake"})
     assert found.variant == "a"
-    assert found.excluded == (("b", ("It makes its figures up and is no framework.",)),)
-    alone = answer({"a": A, "b": B}, runners={"a": "fake", "b": "fake"})
-    assert alone.variant == "b"
+    assert out(found) == [("b", "fails", "It makes its figures up and is no framework.")]
+
+
+def test_the_testing_runner_alone_recommends_nothing():
+    """Made-up figures are compared, but they are no ground for a recommendation."""
+    found = answer({"a": A, "b": B}, runners={"a": "fake", "b": "fake"})
+    assert (found.recommendation, found.framework, found.variant) == ("", "", "")
+    assert found.certainty == "none"
+    assert [each.variant for each in found.candidates] == ["b", "a"]
+    assert said(found).endswith("which makes its figures up: nothing is recommended.")
 
 
 def test_a_capability_that_a_document_denies_excludes_with_its_words():
@@ -279,8 +319,9 @@ def test_a_capability_that_a_document_denies_excludes_with_its_words():
     asked = {"enterprise_support": True}
     found = answer({"llama.cpp": A, "mnn": B}, asked)
     assert found.variant == "mnn"
-    ((variant, (why,)),) = found.excluded
-    assert variant == "llama.cpp"
+    ((variant, state, why),) = out(found)
+    assert (variant, state) == ("llama.cpp", "fails")
+    assert found.by_documents
     assert "the document" in why
     assert "a personal open-source project" in why
 
@@ -291,8 +332,9 @@ def test_a_limit_of_quality_holds_against_the_reference():
     data = build_report_data(made(windows))
     found = measured_answer(data, Requirements(max_quality_loss=0.02))
     assert found.variant == "a"
-    ((variant, (why,)),) = found.excluded
-    assert variant == "b"
+    ((variant, state, why),) = out(found)
+    assert (variant, state) == ("b", "fails")
+    assert not found.by_documents
     assert "+10.5" in why
     cell = cells_of(found, "a")["perplexity_ratio"]
     assert cell.sort == pytest.approx(2.718281828459045**0.01)
@@ -324,9 +366,94 @@ def test_variants_of_two_runs_are_not_paired():
 
 
 def test_five_hundred_variants_get_an_answer():
-    """A large sweep is answered, and every one of its variants has a row."""
+    """A large sweep is answered; its table has the hundred best and tells of the rest."""
     variants = {f"v{place}": {RATE: [float(place + 1)] * 5} for place in range(500)}
     found = answer(variants, runners=dict.fromkeys(variants, "mnn"))
     assert (found.recommendation, found.variant, found.certainty) == ("mnn", "v499", "sure")
-    assert len(found.table.rows) == 500
-    assert found.table.rows[0].variant == "v499"
+    assert len(found.candidates) == 500
+    best = [f"v{place}" for place in range(499, 399, -1)]
+    assert [each.variant for each in found.table.rows] == best
+    assert "400 more variants are left out here" in found.table.notes[0]
+
+
+def test_two_hundred_variants_have_a_row_each():
+    """Up to two hundred variants nothing is left out of the table."""
+    variants = {f"v{place}": {RATE: [float(place + 1)] * 5} for place in range(200)}
+    found = answer(variants, runners=dict.fromkeys(variants, "mnn"))
+    assert len(found.table.rows) == 200
+    assert "left out" not in " ".join(found.table.notes)
+
+
+def test_one_repetition_dominates_nothing():
+    """Without intervals ten times the rate is no proof: a hint, by the medians alone."""
+    found = answer({"a": {RATE: [100.0], MEMORY: [1.0]}, "b": {RATE: [10.0], MEMORY: [10.0]}})
+    assert (found.variant, found.certainty) == ("a", "unsure")
+    assert set(found.front) == {"a", "b"}
+    assert cells_of(found, "b")["front"].text == "none"
+    assert "no variant is beyond doubt behind another one" in said(found)
+    assert "by the medians alone" in said(found)
+
+
+def test_candidates_hold_the_numbers():
+    """Each that is left has its score with its interval, its wins, who beats it, and its values."""
+    found = answer({"a": A, "b": B, "c": C}, frameworks={"a": "A, built by others"})
+    first, second, third = found.candidates
+    assert (first.score, first.wins) == (pytest.approx(0.5**0.5), 1.0)
+    assert (first.score_low, first.score_high) == (pytest.approx(0.5**0.5),) * 2
+    assert (first.dominated_by, first.on_front) == ("", True)
+    assert (first.variant, third.variant) == ("b", "c")
+    assert (second.framework, second.runner) == ("A, built by others", "a")
+    assert (third.dominated_by, third.on_front, third.wins) == ("b", False, 0.0)
+    assert first.values[RATE] == (50.0, 50.0, 50.0, "token/s")
+    assert first.values[ENERGY][:3] == (None, None, None)
+
+
+def test_scores_of_a_column_have_one_precision():
+    """Whatever its interval, each score has three decimals."""
+    noisy = {RATE: [80.0, 90, 100, 110, 120, 130], MEMORY: [400.0] * 6}
+    found = answer({"a": noisy, "b": B, "c": C})
+    for each in "abc":
+        cell = cells_of(found, each)["score"]
+        numbers = f"{cell.text} {cell.interval}".replace("[", "").replace("]", "").split()
+        assert all(len(one.rstrip(",").split(".")[1]) == 3 for one in numbers)
+
+
+@pytest.mark.parametrize(
+    ("machine", "target", "state"),
+    [
+        ({"architecture": "x86_64"}, "pc", "meets"),
+        ({"architecture": "arm64", "system": "macOS 15.1"}, "pc", "meets"),
+        ({"architecture": "aarch64", "system": "Debian GNU/Linux 12"}, "pc", "unknown"),
+        ({"architecture": "aarch64", "cpu_model": "Raspberry Pi 5 Model B"}, "board", "meets"),
+        ({"architecture": "aarch64", "cpu_model": "Cortex-A76"}, "board", "unknown"),
+        ({"architecture": "x86_64"}, "browser", "unknown"),
+    ],
+)
+def test_where_it_ran_it_runs(machine, target, state):
+    """A framework runs on a PC, or a board, where it just ran on one: no document has to say so."""
+    changed = choice_run({"a": A}).record.machine.model_copy(update=machine)
+    data = choice_data({"a": A}, machine=changed)
+    assert state_of(data, "a", {"target": target}) == [state]
+    record = data.record.variants[0]
+    (found,) = checks(data, record, Requirements(target=target), ("w",))
+    assert found.quoted == (state == "unknown")
+
+
+def test_what_failed_did_not_run_on_its_machine():
+    """A crash on a PC is no proof that a framework runs on PCs."""
+    data = choice_data({"a": A, "b": B}, failed={"b": "No."})
+    assert state_of(data, "b", {"target": "pc"}) == ["unknown"]
+
+
+def test_a_stand_in_has_not_the_abilities_of_what_it_stands_for():
+    """What a document says of a framework is not said of what its runner drove in its place."""
+    asked = {"target": "browser"}
+    known = choice_data({"mlc": A})
+    assert state_of(known, "mlc", asked) == ["meets"]
+    other = choice_data({"mlc": A}, frameworks={"mlc": "TVM, built by edgebench"})
+    (found,) = checks(other, other.record.variants[0], Requirements(**asked), ("w",))
+    assert found.state == "unknown"
+    assert plain(found.sentence) == (
+        "Needed is running in a browser; what a document says of MLC LLM is not of TVM, built by "
+        "edgebench."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,20 +15,42 @@ from edgebench.harness.results.model import Failure, Trial
 from edgebench.harness.results.run import Run
 from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.data import ReportData, build_report_data
+from edgebench.reports.languages import language
 from edgebench.reports.selection.answers import parse_answers, with_answers
 from edgebench.reports.selection.as_json import selection_as_json
 from edgebench.reports.selection.select import requirements_of, select, selection_of
 from edgebench.reports.selection.terminal import selection_text
 from edgebench.reports.selection.tree import load_trees
+from edgebench.reports.selection.view import Finding
 from edgebench.reports.sentences import plain
 
 SPEEDS = [0.99, 1.0, 1.01, 0.995, 1.005, 1.0, 0.99, 1.01]
-RUNNERS = {"llama": "llama.cpp", "mnn": "mnn", "mediapipe": "mediapipe", "tvm": "mlc"}
+RUNNERS = {
+    "fake": "fake",
+    "llama": "llama.cpp",
+    "llama-slow": "llama.cpp",
+    "mnn": "mnn",
+    "mediapipe": "mediapipe",
+    "tvm": "mlc",
+}
 PLAIN = Requirements(fixed_model=False, multimodal=False, enterprise_support=False)
 
 
-def run_of(rates: dict[str, float], *, failed: str | None = None, **scenario: object) -> ReportData:
-    """One workload; each variant decodes at its rate within 1 %, in eight blocks."""
+def run_of(
+    rates: dict[str, float],
+    *,
+    failed: str | None = None,
+    half: str | None = None,
+    **scenario: object,
+) -> ReportData:
+    """One workload; each variant decodes at its rate within 1 %, in eight blocks.
+
+    Args:
+        rates: by variant.
+        failed: the variant that failed.
+        half: the variant that failed on a second workload, which all others came through.
+        scenario: keys of the scenario.
+    """
     values = {
         name: {"decode_rate": [rate * each for each in SPEEDS]} for name, rate in rates.items()
     }
@@ -44,6 +67,12 @@ def run_of(rates: dict[str, float], *, failed: str | None = None, **scenario: ob
     if failed is not None:
         trials = [each for each in trials if each.variant != failed]
         trials.append(crash(failed))
+    if half is not None:
+        workloads = [*record.workloads, record.workloads[0].model_copy(update={"name": "v"})]
+        record = record.model_copy(update={"workloads": workloads})
+        more = [each.model_copy(update={"workload": "v"}) for each in trials]
+        trials += [each for each in more if each.variant != half]
+        trials.append(crash(half).model_copy(update={"workload": "v"}))
     scenario = {**record.scenario, **scenario}
     record = record.model_copy(update={"variants": variants, "scenario": scenario})
     return build_report_data(Run(Path("made-up"), record, tuple(trials)))
@@ -124,10 +153,11 @@ def test_another_engine_in_a_frameworks_place_is_named() -> None:
     """What edgebench built with TVM is no figure of MLC's."""
     said = headline(run_of({"llama": 10.0, "tvm": 20.0}), Requirements(target="browser"))
     assert "leads to MLC LLM" in said
-    assert said.endswith(
+    assert (
         "What was measured for it here is TVM, built by edgebench, whose figures are not those of "
         "MLC LLM."
-    )
+    ) in said
+    assert "Take" not in said
 
 
 def test_a_recommended_framework_that_breaks_a_limit_is_told() -> None:
@@ -139,6 +169,87 @@ def test_a_recommended_framework_that_breaks_a_limit_is_told() -> None:
         "measured meets the limits. "
     )
     assert "MNN" in said
+
+
+def test_one_framework_alone_is_not_said_to_be_favoured() -> None:
+    """Nothing was compared with it: neither agreement nor the only one that meets the needs."""
+    data = run_of({"llama": 10.0})
+    assert headline(data, PLAIN) == (
+        "The decision tree edge-frameworks leads to llama.cpp. Only llama.cpp (llama) was measured."
+    )
+    assert headline(data, Requirements()).endswith("”. Only llama.cpp (llama) was measured.")
+
+
+def test_of_one_framework_the_best_variant_is_named() -> None:
+    """Twice the rate of the other variant, and no other framework."""
+    said = headline(run_of({"llama": 20.0, "llama-slow": 10.0}), PLAIN)
+    assert said.endswith("Only llama.cpp was measured; of its variants llama comes first.")
+
+
+def test_a_tie_between_variants_of_one_framework_leaves_the_framework_certain() -> None:
+    """Both variants are twice as fast as the other framework, and as fast as each other."""
+    data = run_of({"llama": 20.0, "llama-slow": 20.0, "mnn": 10.0})
+    assert headline(data, PLAIN) == (
+        "Take llama.cpp: the decision tree edge-frameworks leads there, and the measurements "
+        "agree; which of its variants comes first is not certain."
+    )
+    assert "The measurements favour llama.cpp; which of its variants" in headline(
+        data, Requirements()
+    )
+
+
+def test_what_failed_is_why_one_framework_is_left() -> None:
+    """The failed one is named, unless the headline has said so of the tree's own choice."""
+    data = run_of({"llama": 20.0, "mnn": 10.0}, failed="mnn")
+    assert headline(data, PLAIN).endswith("MNN failed, so that only llama.cpp (llama) is left.")
+    data = run_of({"llama": 20.0, "mnn": 10.0}, failed="llama")
+    assert headline(data, PLAIN).endswith(
+        "but llama.cpp failed to run here: The process ended with SIGABRT. Only MNN (mnn) is left."
+    )
+
+
+def test_where_all_failed_nothing_is_recommended() -> None:
+    """The one variant that there is crashed."""
+    said = headline(run_of({"llama": 20.0}, failed="llama"), Requirements())
+    assert said.endswith("Every variant failed, so there is nothing to choose from.")
+
+
+def test_a_failure_on_one_workload_is_not_nothing_measured() -> None:
+    """It ran on the other one: the workload and the reason are told."""
+    said = headline(run_of({"llama": 20.0, "mnn": 10.0}, half="llama"), PLAIN)
+    assert said.startswith(
+        "The decision tree edge-frameworks leads to llama.cpp, but llama.cpp failed here on v: The "
+        "process ended with SIGABRT. "
+    )
+    with language("zh"):
+        said = headline(run_of({"llama": 20.0, "mnn": 10.0}, half="llama"), PLAIN)
+    assert said.endswith("SIGABRT”。只剩 MNN（mnn）。")
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ({"llama": 20.0, "mnn": 10.0}, "Of all that were measured only llama.cpp (llama) meets"),
+        ({"llama": 10.0, "mnn": 10.0}, "No variant that was measured meets the needs."),
+    ],
+)
+def test_limits_that_rule_out_are_the_reason(rates: dict[str, float], said: str) -> None:
+    """15 tokens/s are asked for."""
+    assert said in headline(run_of(rates), Requirements(min_decode_rate=15.0))
+
+
+def test_a_weight_that_nothing_could_be_given_is_told() -> None:
+    """Energy was not measured, so that the order is by something else than asked."""
+    needs = PLAIN.model_copy(update={"weights": {"energy_per_token_j": 1.0}})
+    assert "Not weighed, though asked for: energy per token." in headline(
+        run_of({"llama": 20.0, "mnn": 10.0}), needs
+    )
+
+
+def test_the_testing_runner_alone_recommends_nothing() -> None:
+    """It is no framework, however fast it says it is."""
+    said = headline(run_of({"fake": 20.0}), Requirements())
+    assert said.endswith("Only the testing runner was measured, which is no framework.")
 
 
 def test_trees_that_lead_apart_are_both_named() -> None:
@@ -195,13 +306,7 @@ def test_answers_stand_above_the_scenario() -> None:
         ("vision=", "--answer vision=: must be KEY=VALUE, such as vision=yes"),
         ("vision=maybe", "--answer vision: must be yes or no, got 'maybe' (text)"),
         ("max_ttft_s=soon", "--answer max_ttft_s: must be a number, got 'soon' (text)"),
-        (
-            "multimodal=no",
-            (
-                "--answer multimodal: images are more than text: with vision: yes this is yes, or "
-                "leave it out"
-            ),
-        ),
+        ("max_ttft_s=inf", "--answer max_ttft_s: must be a finite number, got inf"),
         (
             "weights.decode_rate=0",
             (
@@ -218,6 +323,42 @@ def test_an_answer_that_is_wrong_is_told(answer: str, said: str) -> None:
     assert str(caught.value) == said
 
 
+@pytest.mark.parametrize(
+    ("scenario", "answer", "needs"),
+    [
+        ({"multimodal": False}, "vision=yes", {"vision": True}),
+        ({"multimodal": False}, "vision=Yes", {"vision": True}),
+        ({"vision": True}, "multimodal=no", {"multimodal": False}),
+        ({"multimodal": False}, "vision=no", {"multimodal": False, "vision": False}),
+        ({"vision": True}, "multimodal=yes", {"multimodal": True, "vision": True}),
+    ],
+)
+def test_an_answer_takes_with_it_what_it_excludes(
+    scenario: dict[str, bool], answer: str, needs: dict[str, bool]
+) -> None:
+    """Images are more than text: the scenario's other answer goes, if it contradicts, else not."""
+    found = with_answers(
+        Requirements.model_validate(scenario), parse_answers([answer], load_trees())
+    )
+    assert found.model_dump(exclude_defaults=True) == needs
+
+
+def test_two_answers_that_contradict_each_other_are_told_with_who_gave_them() -> None:
+    """Neither stands above the other, so that it is for the user to say."""
+    with pytest.raises(UsageError) as caught:
+        with_answers(Requirements(), {"vision": "yes", "multimodal": "no"}, asked=["multimodal"])
+    assert str(caught.value) == (
+        "vision=yes (command line) and multimodal=no (terminal) contradict each other: images are "
+        "more than text; drop one"
+    )
+
+
+def test_answers_are_the_same_in_capitals() -> None:
+    """A target as people write it."""
+    answers = parse_answers(["target=PC", "fixed_model=NO"], load_trees())
+    assert with_answers(Requirements(), answers) == Requirements(target="pc", fixed_model=False)
+
+
 def test_json_holds_everything_under_its_documented_keys() -> None:
     """Plain values that a machine reads; the recommendation is the runner's name."""
     data = run_of({"llama": 10.0, "mnn": 20.0})
@@ -231,6 +372,84 @@ def test_json_holds_everything_under_its_documented_keys() -> None:
     assert shown["measured"]["recommendation"] == "mnn"
     assert [each["runner"] for each in shown["evidence"]] == ["llama.cpp", "mnn"]
     assert shown["trees"][0]["path"][0]["answer"] == "no"
+
+
+def keys_of(value: object) -> set[str]:
+    """All keys of the objects inside of what JSON holds, but names of goals and of questions."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    if not isinstance(value, dict):
+        return set()
+    found = set()
+    for key, held in value.items():
+        found.add(key)
+        if key in ("answers", "requirements", "weights"):
+            continue
+        inner = held.values() if key == "values" else [held]
+        found |= set().union(*map(keys_of, inner))
+    return found
+
+
+def test_json_has_the_numbers_that_the_sentences_tell() -> None:
+    """Half the rate in every pair, limits with their values, and why each variant is out."""
+    needs = PLAIN.model_copy(update={"min_decode_rate": 15.0})
+    data = run_of({"llama": 10.0, "mnn": 20.0})
+    shown = json.loads(json.dumps(selection_as_json(select(data, needs), needs, {}, data)))
+    (out,) = shown["measured"]["excluded"]
+    assert (out["variant"], out["state"], len(out["reasons"])) == ("llama", "fails", 1)
+    (candidate,) = shown["measured"]["candidates"]
+    assert (candidate["variant"], candidate["values"]["decode_rate"]["value"]) == ("mnn", 20.0)
+    figures = [each["figures"] for each in shown["evidence"][0]["findings"] if each["figures"]]
+    assert any((each["value"], each["unit"]) == (10.0, "token/s") for each in figures)
+    assert any((each["other"], each["ratio"]) == ("mnn", 0.5) for each in figures)
+
+
+def test_every_key_of_the_json_is_documented() -> None:
+    """docs/selection.md names each of them, and its example holds none that is not there."""
+    needs = PLAIN.model_copy(update={"min_decode_rate": 15.0, "target": "pc"})
+    data = run_of({"llama": 10.0, "mnn": 20.0})
+    made = keys_of(selection_as_json(select(data, needs), needs, {}, data))
+    text = (Path(__file__).parents[3] / "docs" / "selection.md").read_text(encoding="utf-8")
+    (example,) = [each.partition("```")[0] for each in text.split("```json\n")[1:]]
+    assert keys_of(json.loads(example)) <= made
+    table = text.partition("## `--json`")[2]
+    assert sorted(each for each in made if f"`{each}`" not in table) == []
+
+
+def test_the_terminal_marks_every_kind_of_finding() -> None:
+    """A failure and a mere note have marks of their own, and a partial framework says so."""
+    found = select(run_of({"llama": 10.0, "mnn": 20.0}), PLAIN)
+    kinds = ("supports", "contradicts", "fails", "failed", "lacks", "unknown", "note")
+    findings = tuple(Finding(kind, (f"of kind {kind}",)) for kind in kinds)
+    own = replace(found.evidence[0], findings=findings, state="partly")
+    console = Console(width=80, file=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(selection_text(replace(found, evidence=(own,))))
+    said = capture.get()
+    for line in (
+        "✓ of kind supports", "– of kind contradicts", "✗ fails: of kind fails",
+        "✗ failed: of kind failed", "✗ lacks: of kind lacks", "? unknown: of kind unknown",
+        "· of kind note", "measured in part",
+    ):  # fmt: skip
+        assert line in said
+
+
+@pytest.mark.parametrize(
+    ("by_documents", "title"),
+    [
+        (False, "From the measurements alone"),
+        (True, "From the measurements, and what documents say of abilities"),
+    ],
+)
+def test_the_measured_answer_is_titled_by_what_it_rests_on(by_documents: bool, title: str) -> None:
+    """Where a document ruled somebody out it is no answer of the measurements alone."""
+    found = select(run_of({"llama": 10.0, "mnn": 20.0}), PLAIN)
+    assert found.measured is not None
+    found = replace(found, measured=replace(found.measured, by_documents=by_documents))
+    console = Console(width=80, file=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(selection_text(found))
+    assert title in capture.get().splitlines()
 
 
 def test_the_terminal_shows_the_path_and_fits_80_columns() -> None:

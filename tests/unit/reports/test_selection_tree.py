@@ -193,7 +193,66 @@ def test_all_faults_are_told_at_once() -> None:
     with pytest.raises(TreeError) as caught:
         parse_tree(text, filename="f")
     places = [line.split(": ")[1] for line in str(caught.value).splitlines()]
-    assert places == ["version", "questions.size.answers.yes.to"]
+    assert places == ["version", "questions.size.answers.yes.to", "recommendations.a"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "others"),
+    [
+        ("version: 3", "version: new", 1),
+        ("no: {to: b}\n  lost", "no: {to: license}\n  lost", 1),
+        ("yes: {to: size}", "yes: {to: sise}", 1),
+        ("yes: {to: size}", "yes: size", 1),
+        ("yes: {to: size}", "yes: {too: size}", 1),
+        ("start: license", "start: licence", 1),
+    ],
+)
+def test_what_nothing_leads_to_is_told_beside_other_faults(old: str, new: str, others: int) -> None:
+    """A lost question and a lost end; what a misspelled name was meant to lead to is not lost."""
+    lost = "  lost:\n    text: Why?\n    answers: {yes: {to: a}, no: {to: b}}\n"
+    text = GOOD.replace("recommendations:\n", f"{lost}recommendations:\n  gone: {{runner: mlc}}\n")
+    assert old in text
+    with pytest.raises(TreeError) as caught:
+        parse_tree(text.replace(old, new, 1), filename="f")
+    lines = str(caught.value).splitlines()
+    found = [line.split(": ")[1] for line in lines if "no answer leads here" in line]
+    assert found == ["questions.lost", "recommendations.gone"]
+    assert len(lines) == 2 + others, lines
+
+
+def test_a_start_that_is_no_question_leaves_open_which_one_comes_first() -> None:
+    """No question is called lost then, but an end to which no answer leads is."""
+    text = GOOD.replace("start: license", "start: nowhere") + "  c: {runner: mlc}\n"
+    with pytest.raises(TreeError) as caught:
+        parse_tree(text, filename="f")
+    places = [line.split(": ")[1] for line in str(caught.value).splitlines()]
+    assert places == ["start", "recommendations.c"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"schema_version": 3, "id": "x", "status": "finished", "variants": []}',
+        "schema_version: 1\nname: n\nmodel: {name: m}\nvariants: []\nworkloads: []\n",
+    ],
+)
+def test_a_file_of_another_kind_is_told_in_one_line(text: str) -> None:
+    """A run or a scenario in a tree's place is no list of what a tree would have to hold."""
+    with pytest.raises(TreeError) as caught:
+        parse_tree(text, filename="f")
+    assert str(caught.value) == (
+        "f:1:1: tree: this is no decision tree: it has none of start, questions, recommendations"
+    )
+
+
+def test_a_text_of_another_kind_is_told_as_a_text() -> None:
+    """People write a title, and not the group of languages that it is kept as."""
+    assert problems("title: My own", "title: 3") == [
+        (
+            "f:4:8: title: must be text, or one text under en and another under zh, got 3 "
+            "(a whole number)"
+        )
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "- a", "just text", "a: [", "a: 1\na: 2\n", "questions: 3"])

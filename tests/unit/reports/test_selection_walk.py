@@ -16,6 +16,7 @@ from edgebench.reports.selection.walk import (
     SCENARIO,
     Given,
     answers_of,
+    put_over,
     walk,
     with_implied,
 )
@@ -125,3 +126,25 @@ def test_a_walk_is_told_in_the_language_of_the_report() -> None:
         found = walk(load_trees()[0], said(fixed_model="yes"), name="t")
     assert found.steps[0].question == "需要极致性能且模型固定？"
     assert found.steps[0].answer_text == "是"
+
+
+@pytest.mark.parametrize("answer", ["us", "US", "Us"])
+def test_an_answer_is_taken_in_capitals_too(answer: str) -> None:
+    """The step names the answer as the tree writes it."""
+    text = (
+        "schema_version: 1\nname: mine\nversion: 1\ntitle: Mine\nstart: who\n"
+        "questions: {who: {text: Who?, answers: {us: {to: a}, 'True': {to: b}}}}\n"
+        "recommendations: {a: {runner: mlc}, b: {runner: mnn}}\n"
+    )
+    tree = parse_tree(text, filename="f")
+    assert [each.answer for each in walk(tree, said(who=answer), name="t").steps] == ["us"]
+    assert walk(tree, said(who="yes"), name="t").recommendation == "mnn"
+
+
+def test_an_answer_above_takes_away_what_it_contradicts_below() -> None:
+    """Vision asked for above the scenario's no to more than text: the second follows anew."""
+    below = answers_of(Requirements(multimodal=False, enterprise_support=True))
+    found = with_implied(put_over(said(vision="yes"), below))
+    assert found["multimodal"] == Given("yes", IMPLIED)
+    assert found["enterprise_support"] == Given("yes", SCENARIO)
+    assert put_over(said(vision="no"), below)["multimodal"] == Given("no", SCENARIO)
