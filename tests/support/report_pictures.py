@@ -1,6 +1,6 @@
 """The pictures of a report that the README shows.
 
-    python tests/support/report_pictures.py results/smollm2-135m/RUN_ID/report.html docs/images
+python tests/support/report_pictures.py results/smollm2-135m/RUN_ID/report.html docs/images
 """
 
 from __future__ import annotations
