@@ -5,6 +5,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+# How many processes test at once; files are not split between them.
+TESTERS ?= 2
 BIN := $(VENV)/bin
 
 # Compilers take the set-up of llama.cpp's AMX kernels for dead code, and what they make of it crashes at
@@ -20,7 +22,7 @@ demo: $(VENV)/.installed
 	$(BIN)/edgebench run scenarios/smollm2-135m.yaml
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile --benchmark-disable
 
 lint: $(VENV)/.developed
 	$(BIN)/ruff check .

@@ -52,6 +52,7 @@ class Scale:
             perplexity, whose interval is of other texts.
         alone: how many decimals a value without an interval has, up to four digits in all; with
             one it has two more at most. None shows three digits.
+        least: how many decimals a value has at least, however wide its interval.
     """
 
     unit: str
@@ -60,6 +61,7 @@ class Scale:
     signed: bool = False
     digits: int | None = None
     alone: int | None = None
+    least: int = 0
 
     @property
     def suffix(self) -> str:
@@ -73,7 +75,7 @@ class Scale:
     def decimals(self, value: float, low: float | None = None, high: float | None = None) -> int:
         """How many decimals a value of this unit is shown with, beside its interval."""
         if self.digits is None:
-            decimals = decimals_for(value, low, high)
+            decimals = max(self.least, decimals_for(value, low, high))
             if self.alone is None:
                 return decimals
             if low is None or high is None:
@@ -95,6 +97,9 @@ SHARE = Scale("%", 0.01, digits=3)
 
 CHANGE = Scale("%", 0.01, zero=1.0, signed=True, alone=2)
 """For a ratio, shown as how much it is above or below 1."""
+
+RATIO = Scale("", least=2)
+"""For how many times one value is another; near 1 one decimal would hide on which side it is."""
 
 PERPLEXITY = Scale("", digits=4)
 BITS_PER_BYTE = Scale("bits/byte", digits=4)

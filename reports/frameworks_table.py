@@ -55,7 +55,7 @@ BASE = "llama.cpp"
 """The framework that times to the first token are relative to, as in the documents."""
 
 TTFT, MEMORY = "ttft_s", "peak_rss_bytes"
-FACTOR = Scale("×")
+FACTOR = Scale("×", least=2)
 
 
 def frameworks_table(data: ReportData) -> Table | None:

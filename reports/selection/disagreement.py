@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from edgebench.reports.format import Scale, shown
+from edgebench.reports.format import RATIO, shown
 from edgebench.reports.framework_choice import framework_name
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.words import commas
 from edgebench.reports.selection.analysis import TESTING_RUNNER
 from edgebench.reports.selection.comparison import order_of, ratio_of, score_ratio
 from edgebench.reports.selection.goals import GOAL_NAMES, is_higher_better, stands_of
+from edgebench.reports.selection.naming import named
 from edgebench.reports.sentences import Name, fill, joined, listed
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ SPEED_QUESTION: Final = "fixed_model"
 """Whose answer yes is the tree's claim that what it leads to is the fastest."""
 
 SPEED: Final = "decode_rate"
-RATIO: Final = Scale("")
 
 
 def disagreements(
@@ -76,10 +76,9 @@ def _why(
     lead = _lead(walks, own)
     if measured.recommendation:
         lead = fill(
-            "{tree}, the measurements to {framework} ({variant}).",
+            "{tree}, the measurements to {named}.",
             tree=lead,
-            framework=measured.framework,
-            variant=Name(measured.variant),
+            named=named(measured),
         )
     else:
         lead = fill("{tree}, but the measurements recommend nothing.", tree=lead)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from edgebench.reports.format import CHANGE, Scale
+from edgebench.reports.format import CHANGE, RATIO
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.words import unstopped
 from edgebench.reports.selection.comparison import order_of, ratio_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from edgebench.reports.selection.comparison import Order
     from edgebench.reports.selection.goals import Stands
 
-RATIO: Final = Scale("")
 
 _LEFT: Final = N_(" of those that meet the limits")
 

@@ -14,6 +14,7 @@ from edgebench.reports.selection.headline_measured import (
     of_measurements,
     reservations,
 )
+from edgebench.reports.selection.naming import named
 from edgebench.reports.sentences import Name, fill, joined
 from edgebench.reports.text import one_line
 
@@ -47,16 +48,15 @@ _AGREED: Final = {
 }
 _DIFFERENT: Final = {
     "sure": N_(
-        "The decision tree {tree} leads to {framework}, but the measurements favour {measured} "
-        "({variant})."
+        "The decision tree {tree} leads to {framework}, but the measurements favour {named}."
     ),
     "tie": N_(
-        "The decision tree {tree} leads to {framework}; in the measurements {measured} "
-        "({variant}) comes first, though not beyond doubt."
+        "The decision tree {tree} leads to {framework}; in the measurements {named} comes "
+        "first, though not beyond doubt."
     ),
     "unsure": N_(
-        "The decision tree {tree} leads to {framework}; in the measurements {measured} "
-        "({variant}) comes first, but these are too few to be sure."
+        "The decision tree {tree} leads to {framework}; in the measurements {named} comes "
+        "first, but these are too few to be sure."
     ),
 }
 
@@ -154,7 +154,7 @@ def _compared(measured: Measured, fields: Fields, *, agrees: bool) -> Sentence:
     if agrees:
         return fill(_AGREED[kind], **fields)
     message = _DIFFERENT["sure" if kind == "framework" else kind]
-    names = {"measured": Name(measured.framework), "variant": Name(measured.variant)}
+    names = {"named": named(measured)}
     return fill(message, **fields, **names)
 
 

@@ -8,6 +8,7 @@ from edgebench.reports.colours import framework_key
 from edgebench.reports.framework_choice import framework_name
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.words import commas
+from edgebench.reports.selection.naming import named
 from edgebench.reports.sentences import Name, fill, joined, listed
 
 if TYPE_CHECKING:
@@ -25,15 +26,13 @@ _POSSIBLE: Final = 0.025
 """Share of resamples above which a variant may be the best one."""
 
 _FAVOURED: Final = {
-    "sure": N_("The measurements favour {measured} ({variant})."),
+    "sure": N_("The measurements favour {named}."),
     "framework": N_(
         "The measurements favour {measured}; which of its variants comes first is not certain, "
         "here {variant} does."
     ),
-    "tie": N_("In the measurements {measured} ({variant}) comes first, though not beyond doubt."),
-    "unsure": N_(
-        "In the measurements {measured} ({variant}) comes first, but these are too few to be sure."
-    ),
+    "tie": N_("In the measurements {named} comes first, though not beyond doubt."),
+    "unsure": N_("In the measurements {named} comes first, but these are too few to be sure."),
 }
 _OF_VARIANTS: Final = {
     "sure": N_("{lead}; of its variants {variant} comes first."),
@@ -71,7 +70,8 @@ def of_measurements(
     else:
         message = _FAVOURED[certainty(measured)]
         variant = Name(measured.variant)
-        said = fill(message, measured=Name(measured.framework), variant=variant)
+        framework = Name(measured.framework)
+        said = fill(message, measured=framework, variant=variant, named=named(measured))
     return joined(filter(None, (said, *reservations(measured, requirements))))
 
 
@@ -133,8 +133,7 @@ def _of_one(data: ReportData, measured: Measured, found: Sequence[Evidence], tol
     variant = Name(measured.variant)
     own = [each for each in data.record.variants if _framework(data, each.id) == measured.framework]
     if len(own) == 1:
-        named = fill("{measured} ({variant})", measured=name, variant=variant)
-        return fill("{lead}.", lead=_lead(data, measured, found, told, named))
+        return fill("{lead}.", lead=_lead(data, measured, found, told, named(measured)))
     lead = _lead(data, measured, found, told, name)
     if len(measured.candidates) == 1:
         return fill("{lead}; of its variants only {variant} is left.", lead=lead, variant=variant)
