@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import Summary
     from edgebench.reports.data import ReportData
 
+TIES_AT_MOST = 2
+"""Told with all their names; of more it is counted who can't be told apart."""
+
 OUTCOMES_AT_MOST = 2
 """Of one metric; how it ends on further workloads stands in the short answers."""
 
@@ -41,6 +44,7 @@ class _Words:
         wins: what the best one does, with the field ``figures``.
         by: its figures and its lead, with the fields ``figures`` and ``ratio``.
         tied: what several can't be told apart in.
+        name: the metric's, within a sentence.
         alone: what a variant has that nothing is compared with.
     """
 
@@ -48,6 +52,7 @@ class _Words:
     by: str
     tied: str
     alone: str
+    name: str
 
 
 _SAID = {
@@ -56,18 +61,21 @@ _SAID = {
         N_("{figures}; {ratio} times the next"),
         N_("decode rate (about {figures})"),
         N_("a decode rate of {figures}"),
+        N_("decode rate"),
     ),
     "ttft_s": _Words(
         N_("gives the first token soonest ({figures})"),
         N_("{figures}; the next takes {ratio} times as long"),
         N_("time to first token (about {figures})"),
         N_("a time to first token of {figures}"),
+        N_("time to first token"),
     ),
     "peak_rss_bytes": _Words(
         N_("needs the least memory ({figures})"),
         N_("{figures}; the next needs {ratio} times as much"),
         N_("peak memory (about {figures})"),
         N_("a peak memory of {figures}"),
+        N_("peak memory"),
     ),
 }
 """By metric, in the order in which they are told."""
@@ -102,7 +110,12 @@ def won(data: ReportData) -> Sentence:
             "One variant alone was measured, so nothing won; it has {values}.",
             values=with_and([_alone(data, each) for each in claims]),
         )
-    said = _of_all(data, claims)
+    ties = [each for each in claims if each.kind == "tie"]
+    if len(ties) > TIES_AT_MOST:
+        leads = [each for each in claims if each.kind != "tie"]
+        said = [_of_ties(data, ties), *_of_all(data, leads)]
+    else:
+        said = _of_all(data, claims)
     if any(len(own) > OUTCOMES_AT_MOST for own in found.values()):
         said.append((_("on other workloads it ends otherwise, see In short"),))
     if price := _price(data, claims):
@@ -154,6 +167,25 @@ def _of_all(data: ReportData, claims: Sequence[_Claim]) -> list[Sentence]:
     if at_end:
         clauses.append((_("each of these leads has a 95 % interval apart from all others'"),))
     return clauses
+
+
+def _of_ties(data: ReportData, ties: Sequence[_Claim]) -> Sentence:
+    """That nobody leads in some metrics, and how many share the first place where."""
+    metrics = []
+    for key in dict.fromkeys(each.key for each in ties):
+        cases = [
+            fill(
+                "{count} variants can't be told apart on {where}, at about {figures}",
+                count=len(each.best),
+                where=places(data, each.workloads),
+                figures=_figures(data, each),
+            )
+            for each in ties
+            if each.key == key
+        ]
+        name = _(_SAID[key].name)
+        metrics.append(fill("{metric} ({cases})", metric=name, cases=in_a_row(cases, _("; "))))
+    return fill("nobody leads in {metrics}", metrics=with_and(metrics))
 
 
 def _predicate(data: ReportData, claims: Sequence[_Claim], *, remarked: bool) -> Sentence:

@@ -258,3 +258,27 @@ def test_chinese_words_are_not_parted_by_blanks(rated):
         for sentence in said(rated):
             assert not re.search("[\u4e00-\u9fff] +[\u4e00-\u9fff]", sentence)
             assert not re.search("[。，；：）] ", sentence)
+
+
+def test_where_nearly_all_is_tied_names_give_way_to_counts():
+    """Three ties or more are told metric by metric: how many can't be told apart, and where."""
+    slow, fast = [40.0, 44.0, 41.0, 43.0, 42.0, 42.5], [41.0, 45.0, 42.0, 44.0, 43.0, 43.5]
+    noisy = {
+        "A": {"decode_rate": fast, "ttft_s": [each / 100 for each in slow]},
+        "B": {"decode_rate": slow, "ttft_s": [each / 100 for each in fast]},
+    }
+    apart = {"C": {"decode_rate": [5.0] * 6, "ttft_s": [9.0] * 6}}
+    data = choice_data(
+        {
+            "A": {"one": noisy["A"], "two": noisy["A"]},
+            "B": {"one": noisy["B"], "two": apart["C"]},
+            "C": {"one": apart["C"], "two": noisy["B"]},
+        }
+    )
+    _, won, _ = said(data)
+    assert won == (
+        "Nobody leads in decode rate (2 variants can't be told apart on one, at about 43 "
+        "tokens/s; 2 variants can't be told apart on two, at about 43 tokens/s) and time to "
+        "first token (2 variants can't be told apart on one, at about 422 ms; 2 variants can't "
+        "be told apart on two, at about 422 ms)."
+    )
