@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import metric
@@ -14,6 +15,7 @@ from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import commas, unstopped
 from edgebench.reports.metric_names import metric_label, metric_short
 from edgebench.reports.table_model import Column, Dress, Row, Table, TableTexts, Value, Where
+from edgebench.reports.table_values import value_of
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -315,18 +317,11 @@ def _value(
             reason=reason,
             where=Where(cell.workload, cell.variant, column.key),
         )
-    text = shown(summary, column.scale)
-    said = summary.reason if noted and not text.interval else None
+    value = value_of(summary, column.scale)
+    said = summary.reason if noted and not value.interval else None
     no_interval = one_line(recorded(said or ""))
-    return Value(
-        text=text.value,
-        interval=text.interval,
-        sort=summary.median,
-        low=summary.ci_low,
-        high=summary.ci_high,
-        unit=summary.unit,
-        n=summary.n,
-        source=summary.source,
+    return replace(
+        value,
         chip=_(summary.source) if len(column.sources) > 1 else "",
         flags=tuple(flag_text(flag) for flag in cell.flags),
         best=best,

@@ -31,21 +31,19 @@ from edgebench.harness.scenario.options import RunnerOptions, runner_findings
 from edgebench.harness.scenario.problems import (
     Finding,
     KeyPath,
-    Position,
     Problem,
     format_path,
     one_line,
 )
 from edgebench.harness.scenario.quality import quality_conflicts
 from edgebench.harness.scenario.requirements import Requirements, requirements_conflicts
+from edgebench.harness.scenario.text_file import UnreadableFileError, read_text_file
 from edgebench.harness.scenario.wording import Layout, reword
 from edgebench.harness.scenario.yaml_reader import UNREADABLE, Plain, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
-
-MAX_FILE_BYTES: Final = 1 << 20
 
 LAYOUT: Final[Layout] = {
     (): Scenario,
@@ -275,27 +273,7 @@ def _under(path: KeyPath, findings: list[Finding]) -> list[Finding]:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except IsADirectoryError:
-        raise _unreadable(path, "this is a folder; name a scenario's file in it") from None
-    except FileNotFoundError:
-        raise _unreadable(path, "there is no such file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise _unreadable(path, f"can't be read: {reason}") from error
-    if len(content) > MAX_FILE_BYTES:
-        message = f"larger than {MAX_FILE_BYTES} bytes, which no scenario is"
-        raise _unreadable(path, message)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line_start = content.rfind(b"\n", 0, error.start) + 1
-        before = content[line_start : error.start].decode("utf-8", "replace")
-        position = Position(content.count(b"\n", 0, error.start) + 1, len(before) + 1)
-        message = f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
-        raise _unreadable(path, message, position) from error
-
-
-def _unreadable(path: Path, message: str, position: Position = Position(1, 1)) -> ScenarioError:  # noqa: B008 - immutable
-    return ScenarioError(Problem(position, format_path(()), message).line(str(path)))
+        return read_text_file(path, "scenario")
+    except UnreadableFileError as error:
+        problem = Problem(error.position, format_path(()), error.message)
+        raise ScenarioError(problem.line(str(path))) from error

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from edgebench.reports.format import NOT_MEASURED, Scale, shown
+from edgebench.reports.format import NOT_MEASURED, Scale
 from edgebench.reports.languages import _
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.published.load import documents
 from edgebench.reports.table import flag_text
 from edgebench.reports.table_model import Column, Value, Where
+from edgebench.reports.table_values import value_of
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -128,17 +129,10 @@ def measured(
             _("failed: {message}", message=recorded(failed)) if failed else reason
         )
         return footnotes.missing(why or _("not measured"), where)
-    text = shown(summary, scale)
-    no_interval = one_line(recorded(summary.reason or "")) if not text.interval else ""
-    return Value(
-        text.value,
-        interval=text.interval,
-        sort=summary.median,
-        low=summary.ci_low,
-        high=summary.ci_high,
-        unit=summary.unit,
-        n=summary.n,
-        source=summary.source,
+    value = value_of(summary, scale)
+    no_interval = one_line(recorded(summary.reason or "")) if not value.interval else ""
+    return replace(
+        value,
         flags=tuple(flag_text(each) for each in cell.flags),
         footnote=footnotes.number(no_interval),
         reason=no_interval,

@@ -9,7 +9,7 @@ from edgebench.harness.metrics.definitions import metric
 from edgebench.harness.metrics.statistics import MIN_BLOCKS
 from edgebench.reports.colours import framework_colours
 from edgebench.reports.engines import engine_text
-from edgebench.reports.format import NOT_MEASURED, SHARE, Scale, shown
+from edgebench.reports.format import NOT_MEASURED, SHARE, Scale
 from edgebench.reports.languages import _, plural
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import paragraph
@@ -18,6 +18,7 @@ from edgebench.reports.selection.score import contenders, score_text
 from edgebench.reports.sentences import plain
 from edgebench.reports.table import flag_meaning, flag_text
 from edgebench.reports.table_model import Column, Row, Table, TableTexts, Value, Where
+from edgebench.reports.table_values import value_of
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -258,17 +259,10 @@ def _value(
             reason=reason,
             where=where,
         )
-    text = shown(summary, column.scale)
-    reason = "" if text.interval else one_line(recorded(summary.reason or ""))
-    return Value(
-        text=text.value,
-        interval=text.interval,
-        sort=summary.median,
-        low=summary.ci_low,
-        high=summary.ci_high,
-        unit=summary.unit,
-        n=summary.n,
-        source=summary.source,
+    value = value_of(summary, column.scale)
+    reason = "" if value.interval else one_line(recorded(summary.reason or ""))
+    return replace(
+        value,
         chip=_(summary.source) if len(column.sources) > 1 else "",
         flags=() if goal == QUALITY else tuple(flag_text(each) for each in flags),
         footnote=notes.number(reason) if reason else None,

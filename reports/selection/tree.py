@@ -18,6 +18,7 @@ from edgebench.harness.scenario.problems import (
     format_path,
     suggestion,
 )
+from edgebench.harness.scenario.text_file import UnreadableFileError, read_text_file
 from edgebench.harness.scenario.wording import reword
 from edgebench.harness.scenario.yaml_reader import read_yaml
 from edgebench.reports.selection.tree_model import (
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_TREE", "Tree", "load_tree", "load_trees", "parse_tree"]
 
-MAX_FILE_BYTES: Final = 1 << 20
 _WAYS: Final = ("start", "questions", "recommendations")
 DEFAULT_TREE: Final = "edge-frameworks"
 """The one that is walked first."""
@@ -176,24 +176,6 @@ def _built_in() -> dict[str, Traversable]:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except IsADirectoryError:
-        raise _unreadable(path, "this is a folder; name a tree's file in it") from None
-    except FileNotFoundError:
-        raise _unreadable(path, "there is no such file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise _unreadable(path, f"can't be read: {reason}") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise _unreadable(path, f"larger than {MAX_FILE_BYTES} bytes, which no tree is")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        message = f"not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
-        raise _unreadable(path, message, line) from error
-
-
-def _unreadable(path: Path, message: str, line: int = 1) -> TreeError:
-    return TreeError(Problem(Position(line, 1), "tree", message).line(str(path)))
+        return read_text_file(path, "tree")
+    except UnreadableFileError as error:
+        raise TreeError(Problem(error.position, "tree", error.message).line(str(path))) from error

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edgebench.harness.errors import ExitStatus, ScenarioError
-from edgebench.harness.scenario.loader import MAX_FILE_BYTES, load_scenario, parse_scenario
+from edgebench.harness.scenario.loader import load_scenario, parse_scenario
+from edgebench.harness.scenario.text_file import MAX_FILE_BYTES
 from edgebench.runners.base import Option
 
 if TYPE_CHECKING:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import pytest
 from sample_run import MIB, handmade
 
@@ -13,8 +10,6 @@ from edgebench.reports.write import write_reports
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PAGE_BYTES = 5_000_000
 
 NAMES = {
@@ -26,44 +21,6 @@ NAMES = {
     "emoji": "模型 🚀 एक model " * 12,
 }
 VALUES = (50.1, 49.2, 52.3, 47.4, 50.5, 48.8)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if CHROMIUM is None:
-        reason = "no Chromium on the PATH; on Debian: apt-get install chromium"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def opened(chromium):
-    """Opens a report; gives the page, and what it complained about or asked for."""
-    contexts = []
-
-    def opened(file, *, width=1200, scheme="light"):
-        context = chromium.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=scheme
-        )
-        contexts.append(context)
-        page = context.new_page()
-        seen = {"errors": [], "requests": []}
-        page.on("console", lambda message: seen["errors"].append(message.text))
-        page.on("pageerror", lambda error: seen["errors"].append(str(error)))
-        page.on("request", lambda request: seen["requests"].append(request.url))
-        page.goto(file.as_uri())
-        return page, seen
-
-    yield opened
-    for context in contexts:
-        context.close()
 
 
 def metrics(share=1.0, repetitions=6):

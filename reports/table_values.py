@@ -1,0 +1,32 @@
+"""From a summary to what stands in a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edgebench.reports.format import shown
+from edgebench.reports.table_model import Value
+
+if TYPE_CHECKING:
+    from edgebench.harness.results.model import Summary
+    from edgebench.reports.format import Scale
+
+
+def value_of(summary: Summary, scale: Scale) -> Value:
+    """A measured value with all that its summary says of it.
+
+    Args:
+        summary: one with a median.
+        scale: the unit of its column.
+    """
+    text = shown(summary, scale)
+    return Value(
+        text=text.value,
+        interval=text.interval,
+        sort=summary.median,
+        low=summary.ci_low,
+        high=summary.ci_high,
+        unit=summary.unit,
+        n=summary.n,
+        source=summary.source,
+    )
