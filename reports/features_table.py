@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from edgebench.harness.results.model import Summary
+from edgebench.harness.store.store import AS_PUBLISHED
 from edgebench.reports.engines import engine_text
 from edgebench.reports.format import number, quantity, scale_for, shown
 from edgebench.reports.framework_choice import (
@@ -139,7 +140,10 @@ class _Run:
         made = variant.artifact
         if made is None:
             return self._absent(standing, footnotes)
-        if made.made_by == "as published":
+        if any(
+            each.artifact and each.artifact.made_by == AS_PUBLISHED for each in standing.variants
+        ):
+            # Of any of its variants: the fastest may be one that was converted.
             text = _("the published model as it is")
         else:
             text = _("the model has to be converted first")

@@ -100,7 +100,7 @@ def _head(data: ReportData) -> Iterator[str]:
     parts = [
         facts.scenario_text(data, "model", "name"),
         commas(machines) if several(data) else record.machine.cpu_model,
-        facts.moment(record.created_at),
+        commas(dict.fromkeys(facts.moment(each.record.created_at) for each in data.parts)),
     ]
     yield " · ".join(markdown(part) for part in parts if part)
     yield paragraph(sentence_text(each) for each in opening(data))

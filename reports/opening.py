@@ -11,6 +11,7 @@ from edgebench.reports.languages.words import commas, day_text
 from edgebench.reports.opening_trust import not_trusted
 from edgebench.reports.opening_won import won
 from edgebench.reports.opening_words import NAMED_AT_MOST, named
+from edgebench.reports.run_labels import machine_name
 from edgebench.reports.sentences import Name, Sentence, fill, listed
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _workloads(data: ReportData) -> Sentence:
 
 
 def _machines(data: ReportData) -> Sentence:
-    models = tuple(dict.fromkeys(each.record.machine.cpu_model for each in data.parts))
+    models = tuple(dict.fromkeys(machine_name(each.record.machine) for each in data.parts))
     prints = {each.record.machine.fingerprint for each in data.parts}
     if len(prints) > 1:
         return fill("{count} machines ({names})", count=len(prints), names=named(models))

@@ -224,7 +224,11 @@ def _compared(stands: Stands, goal: str, variant: str, field: Field) -> Finding:
     place = _place(stands, goal, variant, field, scoped=scope) if better else "against"
     said = fill(SAID[goal]["alike" if order == "alike" else place], **parts)
     if order == "unsure":
-        doubt = _("A hint only: there are too few repetitions for an interval.")
+        doubt = (
+            _("A hint only: there are too few windows of the text for an interval.")
+            if goal == QUALITY
+            else _("A hint only: there are too few repetitions for an interval.")
+        )
         said = joined([said, (doubt,)])
     return Finding(KINDS[order], said, figures=figures)
 

@@ -154,7 +154,12 @@ def _stands(data: ReportData) -> Stands:
 
 def common_workloads(data: ReportData) -> tuple[str, ...]:
     """The prompts that every run of the report came to; all where there is none such."""
-    found = tuple(
+    return shared_workloads(data) or data.workload_names
+
+
+def shared_workloads(data: ReportData) -> tuple[str, ...]:
+    """The prompts that every run of the report came to."""
+    return tuple(
         workload
         for workload in data.workload_names
         if all(
@@ -163,7 +168,6 @@ def common_workloads(data: ReportData) -> tuple[str, ...]:
             if part.variants
         )
     )
-    return found or data.workload_names
 
 
 def _prompts(

@@ -8,6 +8,7 @@ from edgebench.reports.colours import framework_key
 from edgebench.reports.framework_choice import framework_name
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.words import commas
+from edgebench.reports.selection.goals import shared_workloads
 from edgebench.reports.selection.naming import named
 from edgebench.reports.sentences import Name, fill, joined, listed
 
@@ -113,6 +114,12 @@ def reservations(measured: Measured, requirements: Requirements) -> tuple[Senten
 
 
 def _nothing(data: ReportData, measured: Measured) -> Sentence:
+    if len(data.parts) > 1 and data.workload_names and not shared_workloads(data):
+        return fill("The runs have no workload in common, so their speeds can't be compared.")
+    return _nothing_left(data, measured)
+
+
+def _nothing_left(data: ReportData, measured: Measured) -> Sentence:
     states = {each.state for each in measured.excluded}
     if states == {"failed"}:
         if data.failures:

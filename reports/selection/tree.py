@@ -30,6 +30,7 @@ from edgebench.reports.selection.tree_model import (
     TextIn,
     Tree,
 )
+from edgebench.reports.selection.tree_runners import runner_findings
 from edgebench.reports.selection.tree_shape import shape_findings
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def parse_tree(text: str, *, filename: str) -> Tree:
     if document.root is not None:
         tree, findings = _validate(plain)
         if isinstance(plain, dict) and not _is_newer(plain):
-            findings += shape_findings(plain)
+            findings += [*shape_findings(plain), *runner_findings(plain)]
         problems.update(filter(None, map(document.place, findings)))
     if problems or tree is None:
         lines = (_of_a_tree(problem).line(filename) for problem in sorted(problems))

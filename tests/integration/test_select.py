@@ -150,7 +150,7 @@ def test_a_wrong_command_line_exits_2(arguments: list[str], words: str) -> None:
 
 
 def test_a_terminal_is_asked_only_what_the_way_needs() -> None:
-    """Two answers lead to the end of the first tree; nothing more is asked, nothing is open."""
+    """Three answers, one a letter, lead to the first tree's end; no more is asked, none is open."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "edgebench", "select"],
@@ -158,7 +158,7 @@ def test_a_terminal_is_asked_only_what_the_way_needs() -> None:
         env={**os.environ, "NO_COLOR": "1", "COLUMNS": "80", "TERM": "dumb"},
     ) as asking:  # fmt: skip
         os.close(theirs)
-        os.write(ours, b"no\nyes\nperhaps\nno\n")
+        os.write(ours, b"n\nYes\nperhaps\nno\n")
         shown = b""
         while True:
             try:

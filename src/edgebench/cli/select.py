@@ -161,8 +161,24 @@ def _prompt(question: Open) -> str:
     for key, words in question.choices:
         if words != key:
             click.echo(f"  {key}: {words}")
-    answer: str = click.prompt(question.question, type=click.Choice(keys, case_sensitive=False))
+    short = {key[0]: key for key in keys if key in {"yes", "no"}}
+    in_words = {text: key for key, text in question.choices}
+    answer: str = click.prompt(question.question, type=_Answer(keys, short | in_words))
     return answer
+
+
+class _Answer(click.Choice[str]):
+    """A choice that takes the first letter of yes and no, and the answers in words, as well."""
+
+    def __init__(self, keys: Sequence[str], others: Mapping[str, str]) -> None:
+        super().__init__(keys, case_sensitive=False)
+        self.others = others
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The key that was meant."""
+        return super().convert(self.others.get(str(value).strip().lower(), value), param, ctx)
 
 
 def _print(selection: Selection) -> None:

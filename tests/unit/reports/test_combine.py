@@ -11,11 +11,14 @@ from edgebench.harness.errors import ResultError
 from edgebench.harness.results.model import ReferenceRecord
 from edgebench.harness.results.run import Run, read_run
 from edgebench.harness.results.summary import summarize
+from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.combine import NOT_IN_RUN, combine, combined
 from edgebench.reports.data import build_report_data, load_report_data, ratios_within_blocks
 from edgebench.reports.parts import part_banners, part_notes, runs_table
 from edgebench.reports.quality import quality_views
 from edgebench.reports.run_labels import machine_name, run_labels
+from edgebench.reports.selection.select import select
+from edgebench.reports.sentences import plain
 from edgebench.reports.sweeps import sweeps
 
 INTEL = "Intel(R) Core(TM) i9-13900K CPU @ 3.00GHz"
@@ -437,3 +440,10 @@ def test_a_text_that_no_variant_could_rate_takes_the_other_runs_protocol():
     one = rated("2025-01-01", {"a": None}, quality={"windows": 0})
     (workload,) = combine([one, rated("2025-01-02", {"b": steady(0.0)})]).record.workloads
     assert workload.quality.windows == len(EXACT)
+
+
+def test_runs_without_a_workload_in_common_are_not_compared(make):
+    """The choice says so, and not that nothing meets the needs."""
+    data = combine([make(), changed_workload(make(), name="other")])
+    said = plain(select(data, Requirements()).headline)
+    assert said.endswith("The runs have no workload in common, so their speeds can't be compared.")

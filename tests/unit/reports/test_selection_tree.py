@@ -132,6 +132,11 @@ def test_every_text_of_the_shipped_trees_is_in_both_languages() -> None:
             ["f:10:7: questions.license.answers: a question needs at least two answers, got 1"],
         ),
         (
+            "runner: mnn",
+            "runner: mnnn",
+            ["f:19:15: recommendations.b.runner: no runner is named 'mnnn'; did you mean 'mnn'?"],
+        ),
+        (
             "start: license",
             "start: a",
             ["f:5:8: start: must be a question, and is a recommendation: nothing would be asked"],
@@ -316,3 +321,9 @@ def test_the_tree_in_the_documentation_is_valid() -> None:
     tree = parse_tree(block, filename="docs/selection.md")
     assert tree.key("support") == "on_call"
     assert tree.source is not None
+
+
+def test_a_runner_that_is_installed_elsewhere_may_be_named() -> None:
+    """Only what is nearly a known name is taken for a mistake."""
+    tree = parse_tree(GOOD.replace("runner: mnn", "runner: exllama"), filename="f")
+    assert tree.recommendations["b"].runner == "exllama"
