@@ -233,7 +233,7 @@ def _lost(data: ReportData) -> Iterator[Banner]:
 def _notes(data: ReportData) -> Iterator[str]:
     # Late: what both load, nothing else here needs.
     from edgebench.reports.mixing import known_by_name_only  # noqa: PLC0415
-    from edgebench.reports.selection.select import requirements_differ  # noqa: PLC0415
+    from edgebench.reports.selection.select import differing_requirements  # noqa: PLC0415
 
     records = [each.record for each in data.parts]
     differing = tuple(_protocols(data.parts))
@@ -243,8 +243,11 @@ def _notes(data: ReportData) -> Iterator[str]:
             "own run's.",
             differences=semicolons(differing),
         )
-    if requirements_differ(data):
-        yield _("The scenarios state different requirements; none of them is used here.")
+    if keys := differing_requirements(data):
+        yield _(
+            "The scenarios state different requirements ({keys}); none of them is used here.",
+            keys=commas(keys),
+        )
     if known_by_name_only(records):
         yield _(
             "That the runs are of the same weights is known only by the path that their scenarios "

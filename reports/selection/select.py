@@ -94,9 +94,14 @@ def requirements_of(data: ReportData) -> Requirements:
     return found[0] if all(each == found[0] for each in found) else Requirements()
 
 
-def requirements_differ(data: ReportData) -> bool:
-    """Whether combined runs ask for different things, so that none is taken."""
-    return len({repr(_of_record(part.record, str(part.path))) for part in data.parts}) > 1
+def differing_requirements(data: ReportData) -> tuple[str, ...]:
+    """The keys in which combined runs ask for different things; where any does, none is taken."""
+    asked = [_of_record(part.record, str(part.path)) for part in data.parts]
+    return tuple(
+        key
+        for key in Requirements.model_fields
+        if any(getattr(each, key) != getattr(asked[0], key) for each in asked)
+    )
 
 
 def _of_record(record: RunRecord, path: str) -> Requirements:

@@ -121,15 +121,17 @@ def _measurements(run_dirs: Sequence[Path]) -> ReportData | None:
 def _of_scenario(data: ReportData | None) -> Requirements:
     from edgebench.harness.scenario.requirements import Requirements  # noqa: PLC0415
     from edgebench.reports.selection.select import (  # noqa: PLC0415
-        requirements_differ,
+        differing_requirements,
         requirements_of,
     )
 
     if data is None:
         return Requirements()
-    if requirements_differ(data):
-        message = "the runs' scenarios ask for different things, so none of it is taken; --answer"
-        click.echo(f"edgebench: {message} says what you need", err=True)
+    if keys := differing_requirements(data):
+        runs = ", ".join(str(part.path) for part in data.parts)
+        message = f"the scenarios of {runs} differ in what they ask for: {', '.join(keys)}"
+        click.echo(f"edgebench: {message}", err=True)
+        click.echo("edgebench: so none of it is taken; say by --answer what you need", err=True)
     return requirements_of(data)
 
 

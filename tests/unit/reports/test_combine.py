@@ -17,7 +17,11 @@ from edgebench.reports.data import build_report_data, load_report_data, ratios_w
 from edgebench.reports.parts import part_banners, part_notes, runs_table
 from edgebench.reports.quality import quality_views
 from edgebench.reports.run_labels import machine_name, run_labels
-from edgebench.reports.selection.select import select
+from edgebench.reports.selection.select import (
+    differing_requirements,
+    requirements_of,
+    select,
+)
 from edgebench.reports.sentences import plain
 from edgebench.reports.sweeps import sweeps
 
@@ -447,3 +451,16 @@ def test_runs_without_a_workload_in_common_are_not_compared(make):
     data = combine([make(), changed_workload(make(), name="other")])
     said = plain(select(data, Requirements()).headline)
     assert said.endswith("The runs have no workload in common, so their speeds can't be compared.")
+
+
+def test_requirements_that_differ_are_named_and_none_is_taken(make):
+    """The note names the keys; where the scenarios agree there is none."""
+    pc = {"requirements": {"target": "pc", "max_ttft_s": 1.0}}
+    phone = {"requirements": {"target": "phone", "max_ttft_s": 1.0}}
+    differing = combine([make(scenario=pc), make(scenario=phone)])
+    assert differing_requirements(differing) == ("target",)
+    assert any("different requirements (target)" in each for each in part_notes(differing))
+    assert requirements_of(differing) == Requirements()
+    agreeing = combine([make(scenario=pc), make(scenario=pc)])
+    assert differing_requirements(agreeing) == ()
+    assert requirements_of(agreeing).target == "pc"
