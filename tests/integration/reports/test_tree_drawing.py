@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,15 +12,12 @@ from edgebench.reports.selection.tree import load_trees, parse_tree
 from edgebench.reports.selection.walk import Given, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
     from edgebench.reports.selection.tree import Tree
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 STYLE = """
 body { font-family: system-ui, sans-serif; }
 .tree-wide { width: 900px; }
@@ -51,16 +47,9 @@ MISPLACED = """
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    """An empty page."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on the PATH; on Debian: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_page()
-        browser.close()
+def page(browser: Browser) -> Page:
+    """An empty page; closed with its browser."""
+    return browser.new_page(viewport={"width": 1000, "height": 800})
 
 
 def said(**answers: str) -> dict[str, Given]:
