@@ -13,9 +13,11 @@ class ExitStatus(IntEnum):
     """What the command line returns to its caller."""
 
     DONE = 0
+    REGRESSION = 1
     USAGE = 2
     SOME_CELLS_FAILED = 3
     NOTHING_RAN = 4
+    NOT_COMPARABLE = 5
     INTERRUPTED = 130
 
 
@@ -50,6 +52,20 @@ class ScenarioError(UsageError):
 
 class TreeError(UsageError):
     """A decision tree is wrong; the message holds every problem, one a line."""
+
+
+class PolicyError(UsageError):
+    """A gate's policy is wrong; the message holds every problem, one a line."""
+
+
+class NotComparableError(EdgebenchError):
+    """Results can't be compared: another machine, another model, another workload by that name."""
+
+    exit_status = ExitStatus.NOT_COMPARABLE
+
+
+class BaselineError(NotComparableError):
+    """There is no baseline for this, or it can't be read."""
 
 
 class ResultError(EdgebenchError):

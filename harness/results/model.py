@@ -406,6 +406,31 @@ class Accounting(Record):
     overhead_s: float = Field(description="All of the run after preparing that is none of these.")
 
 
+class CommitRecord(Record):
+    """The revision of what was measured: of the folder that the run was started in."""
+
+    sha: str = Field(description="As git names it, in full; or what EDGEBENCH_COMMIT said.")
+    branch: str | None = None
+    committed_at: str | None = Field(default=None, description="UTC, ISO 8601.")
+    dirty: bool | None = Field(
+        default=None, description="Whether tracked files were changed; null where not known."
+    )
+
+
+class Interleaved(Record):
+    """That a run was measured in the same blocks as another one, in random order.
+
+    Blocks of one number in both are pairs.
+    """
+
+    session: str = Field(description="The same in both runs, and in no other.")
+    side: Literal["baseline", "candidate"]
+    partner: str = Field(description="The other run's folder, relative to the one above this one.")
+    difference: str = Field(
+        default="", description="What the baseline was run with in place of the scenario's."
+    )
+
+
 class RunRecord(Record):
     """``run.json``."""
 
@@ -419,6 +444,12 @@ class RunRecord(Record):
     quick: bool = False
     command: list[str] = []
     scenario_path: str | None = None
+    commit: CommitRecord | None = Field(
+        default=None, description="What was measured; null where no repository was at hand."
+    )
+    interleaved: Interleaved | None = Field(
+        default=None, description="The run that it was interleaved with; null where it was alone."
+    )
     seed: int
     scenario: dict[str, object] = Field(description="The scenario as resolved.")
     scenario_sha256: Sha256

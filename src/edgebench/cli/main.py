@@ -21,6 +21,13 @@ COMMANDS: Mapping[str, str] = {
     "validate": "Check a scenario and show what it would run.",
     "verify": "Compare every variant with the reference: is it the same model?",
     "report": "Write the reports of finished runs again.",
+    "compare": "Compare two runs: better, worse, the same, or can't tell.",
+    "gate": "Compare with a baseline and fail where a limit is broken.",
+    "baseline": "Save, list or show baselines, small files for git.",
+    "noise": "Run a scenario against itself: what could a gate on this machine notice?",
+    "history": "Show how results changed over time, and where.",
+    "export": "Write results in another tool's format.",
+    "import": "Make a baseline of another tool's results.",
     "select": "Choose a framework: by decision trees, and by what runs measured.",
     "runners": "List the frameworks: installed or not, version, abilities.",
     "doctor": "Look for what will spoil a measurement on this machine.",
@@ -28,10 +35,13 @@ COMMANDS: Mapping[str, str] = {
     "schema": "Print the JSON Schema of a file format.",
 }
 
+MODULES: Mapping[str, str] = {"import": "import_results"}
+"""Commands that no module can be called after."""
+
 EPILOG = """\
-Exit status: 0 done; 2 the scenario or the command line is wrong; 3 finished, but some cells
+Exit status: 0 done; 1 the gate found a regression; 2 the scenario or the command line is wrong; 3 finished, but some cells
 failed (each is a row with its reason) or a variant is not the same model; 4 nothing could be run;
-130 interrupted (what was finished is kept, and --resume goes on).
+5 the baseline is missing or does not compare; 130 interrupted (what was finished is kept, and --resume goes on).
 """
 
 
@@ -46,8 +56,8 @@ class LazyGroup(click.Group):
         """Import the command's module, which holds it under its own name."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module = importlib.import_module(f"edgebench.cli.{cmd_name}")
-        command = getattr(module, cmd_name)
+        name = MODULES.get(cmd_name, cmd_name)
+        command = getattr(importlib.import_module(f"edgebench.cli.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 

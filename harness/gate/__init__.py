@@ -1,0 +1,1 @@
+"""Limits on a comparison, and whether it keeps them."""

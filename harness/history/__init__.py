@@ -1,0 +1,1 @@
+"""All results over time."""

@@ -1,0 +1,1 @@
+"""Comparisons and gates as people and their tools read them."""
