@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import edgebench
 from edgebench.devices.machine import describe_machine
+from edgebench.harness.commit import current_commit
 from edgebench.harness.results.model import (
     MachineRecord,
     ProtocolRecord,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.prepare import Prepared, PreparedVariant
     from edgebench.harness.prompts import Prompt
-    from edgebench.harness.results.model import Trial
+    from edgebench.harness.results.model import Interleaved, Trial
     from edgebench.harness.results.quality import QualityRecord
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Measure, Scenario
@@ -45,6 +46,7 @@ class Settings:
         base: the folder that relative `path:` sources stand in.
         scenario_path: the scenario's file, for a run that is resumed later.
         pythons: interpreters by runner from the user's configuration.
+        interleaved: the run that this one takes turns with.
     """
 
     folder: Path
@@ -54,6 +56,7 @@ class Settings:
     scenario_path: Path | None = None
     command: Sequence[str] = ()
     store: ModelStore | None = None
+    interleaved: Interleaved | None = None
     monotonic: Callable[[], float] = time.monotonic
 
 
@@ -78,6 +81,8 @@ def first_record(
         quick=settings.quick,
         command=list(settings.command),
         scenario_path=str(path) if path else None,
+        commit=current_commit(),
+        interleaved=settings.interleaved,
         seed=scenario.measure.seed,
         scenario=resolved,
         scenario_sha256=hashlib.sha256(text).hexdigest(),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
-from edgebench.harness.quality.figures import paired_difference
+from edgebench.harness.quality.figures import holm, paired_difference
 from edgebench.harness.results.model import Summary
 from edgebench.reports.format import CHANGE, NOT_MEASURED, shown
 from edgebench.reports.languages import _, plural
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from edgebench.harness.quality.figures import Difference
-    from edgebench.harness.results.model import Trial
-    from edgebench.harness.results.quality import QualityRecord, WindowRecord
+    from edgebench.harness.results.quality import WindowRecord
 
 LEVEL = 0.05
 """Of the adjusted p, up to which a difference counts as one."""
@@ -78,32 +76,6 @@ class Differences:
     def tested(self) -> bool:
         """Whether any two were compared; if not, `how` says why and the rows say no more."""
         return any(row.verdict != "untested" for row in self.rows)
-
-
-def windows_by_variant(
-    trials: Sequence[Trial], workload: str, quality: QualityRecord
-) -> dict[str, tuple[WindowRecord, ...]]:
-    """The windows of every variant that was rated on as many of them as the workload says.
-
-    A run that was interrupted may have meant to rate more: then most windows of a variant count.
-    """
-    # What a variant rated beyond what all of them did does not count.
-    found = {
-        trial.variant: tuple(trial.windows[: quality.windows or None])
-        for trial in trials
-        if trial.workload == workload
-        and trial.kind == "quality"
-        and trial.phase == "measured"
-        and trial.status == "ok"
-        and trial.windows
-    }
-    wanted = max(map(len, found.values()), default=0)
-    sizes = {variant: tuple(each.tokens for each in windows) for variant, windows in found.items()}
-    alike = Counter(each for each in sizes.values() if len(each) == wanted)
-    if not alike:
-        return {}
-    ((usual, _count),) = alike.most_common(1)
-    return {variant: windows for variant, windows in found.items() if sizes[variant] == usual}
 
 
 def differences(
@@ -177,16 +149,6 @@ def change_of(difference: Difference) -> Summary:
 def compared(one: tuple[WindowRecord, ...], other: tuple[WindowRecord, ...]) -> Difference:
     """`paired_difference`; a report asks for the same pair in several of its forms."""
     return paired_difference(one, other)
-
-
-def holm(values: Mapping[Pair, float]) -> dict[Pair, float]:
-    """p-values adjusted so that all of them may be looked at (Holm, 1979)."""
-    adjusted: dict[Pair, float] = {}
-    highest = 0.0
-    for place, pair in enumerate(sorted(values, key=values.__getitem__)):
-        highest = max(highest, min(1.0, (len(values) - place) * values[pair]))
-        adjusted[pair] = highest
-    return adjusted
 
 
 def _marked(best: str, others: Sequence[str], adjusted: Mapping[Pair, float]) -> frozenset[str]:

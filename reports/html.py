@@ -21,6 +21,8 @@ from edgebench.reports.page_sections import sections
 from edgebench.reports.text import clean
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from edgebench.harness.results.run import Run
     from edgebench.reports.data import ReportData
     from edgebench.reports.plots import Plot
@@ -64,6 +66,23 @@ def render_page(data: ReportData, folder: Path | None = None) -> str:
         messages=Markup(page_words.messages_json()),  # noqa: S704 - holds no <
         behind=Markup(page.behind),  # noqa: S704 - holds no <
         policy=_policy(style, script),
+    )
+
+
+def render_alone(template: str, context: Mapping[str, object]) -> str:
+    """A page that is no report of a run, with the report's style; it has no script.
+
+    Args:
+        template: its file.
+        context: what the template reads, beside `style`, `policy` and `language`.
+    """
+    environment = _environment()
+    style = "\n".join(_template_text(environment, name) for name in STYLES)
+    return environment.get_template(template).render(
+        context,
+        language=current(),
+        style=Markup(style),  # noqa: S704 - our own files
+        policy=_policy(style, ""),
     )
 
 

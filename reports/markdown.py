@@ -11,6 +11,7 @@ from edgebench.reports.data import build_report_data
 from edgebench.reports.documents import document_notes
 from edgebench.reports.features_table import features_tables
 from edgebench.reports.frameworks_table import frameworks_table
+from edgebench.reports.history import history_view
 from edgebench.reports.languages import _
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import commas, paragraph
@@ -77,6 +78,7 @@ def render_text(data: ReportData) -> str:
         *_quality(data),
         *_quantization(data),
         *_fronts(data),
+        *_history(data),
         *_sameness(data),
         *_failures(data),
         *_sweeps(data),
@@ -233,6 +235,18 @@ def _fronts(data: ReportData) -> Iterator[str]:
         dominated = dominated_sentence(front)
         if dominated:
             yield sentence_text(dominated)
+
+
+def _history(data: ReportData) -> Iterator[str]:
+    view = history_view(data, drawn=False)
+    if view is None:
+        return
+    yield title(_("History"))
+    yield markdown(view.intro)
+    yield bullets(markdown(each) for each in view.sentences)
+    for table in view.tables:
+        yield f"### {markdown(table.workload)}"
+        yield from _shown(data, table)
 
 
 def _sameness(data: ReportData) -> Iterator[str]:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
+from edgebench.harness.compare.identity import (
+    HASH_DIGITS,
+    TESTING_RUNNER,
+    differing_workload,
+    hashes_of,
+    model_text,
+)
 from edgebench.harness.errors import ResultError
-from edgebench.harness.store.store import AS_PUBLISHED
-from edgebench.reports.facts import TESTING_RUNNER, scenario_text
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from edgebench.harness.results.model import RunRecord, WorkloadRecord
+    from edgebench.harness.results.model import RunRecord
     from edgebench.reports.data import ReportData
 
-_HASH_DIGITS = 12
 _APART = "Make a report of each: `edgebench report --each RUN_DIR…`."
 
 
@@ -48,7 +52,8 @@ def refuse_mixing(runs: Sequence[ReportData]) -> None:
 def known_by_name_only(records: Sequence[RunRecord]) -> bool:
     """Whether nothing but the same `path:` says that the weights of the runs are the same."""
     return any(
-        _source(one).startswith("path:") and not _hashes(one).keys() & _hashes(other).keys()
+        model_text(one, "source").startswith("path:")
+        and not hashes_of(one).keys() & hashes_of(other).keys()
         for one, other in pairwise(records)
     )
 
@@ -92,17 +97,21 @@ def _refuse_fake(runs: Sequence[ReportData]) -> None:
 
 
 def _refuse_other_model(one: ReportData, other: ReportData) -> None:
-    mine, theirs = _hashes(one.record), _hashes(other.record)
+    mine, theirs = hashes_of(one.record), hashes_of(other.record)
     common = [each for each in mine if each in theirs]
     for each in common:
         if mine[each] != theirs[each]:
+            name = one_line(each)
             _refuse(
                 "they are of different models",
-                (one, f"{_model(one)}, sha256 {mine[each][:_HASH_DIGITS]} of {each}"),
-                (other, f"{_model(other)}, sha256 {theirs[each][:_HASH_DIGITS]} of {each}"),
+                (one, f"{_model(one)}, sha256 {mine[each][:HASH_DIGITS]} of {name}"),
+                (
+                    other,
+                    f"{_model(other)}, sha256 {theirs[each][:HASH_DIGITS]} of {name}",
+                ),
                 f"Figures of different weights don't compare. {_APART}",
             )
-    sources = [scenario_text(each, "model", "source") for each in (one, other)]
+    sources = [model_text(each.record, "source") for each in (one, other)]
     if not common and sources[0] != sources[1]:
         _refuse(
             "they are of different models, as far as their records tell",
@@ -136,105 +145,22 @@ def _refuse_other_workload(one: ReportData, other: ReportData) -> None:
         theirs = others.get(mine.name)
         if theirs is None:
             continue
-        for what, own, else_ in _differing(mine, theirs):
+        for what, own, else_ in differing_workload(mine, theirs):
             remedy = (
                 "Give one of the workloads another name, or run one of them again as the other is."
             )
             _refuse(
                 f"the workload '{one_line(mine.name)}' is another one in each: "
                 f"the two differ in {what}",
-                (one, own),
-                (other, else_),
+                (one, one_line(own)),
+                (other, one_line(else_)),
                 remedy,
             )
 
 
-def _differing(mine: WorkloadRecord, theirs: WorkloadRecord) -> Iterator[tuple[str, str, str]]:
-    """What two workloads of one name differ in, with both values as text."""
-    facts = (
-        ("what it asks", mine.kind, theirs.kind),
-        ("the task", mine.task, theirs.task),
-        ("the number of tokens to generate", mine.generate_tokens, theirs.generate_tokens),
-        ("the depth of the cache", mine.depth, theirs.depth),
-    )
-    for what, own, else_ in facts:
-        if own != else_:
-            yield what, str(own), str(else_)
-    # What a run that prepared nothing does not know is nothing to differ in.
-    prepared = (
-        ("the length of the prompt", mine.prompt_tokens, theirs.prompt_tokens),
-        ("the prompt's tokens", mine.prompt_sha256, theirs.prompt_sha256),
-        ("the text", mine.prompt_text, theirs.prompt_text),
-    )
-    for what, own, else_ in prepared:
-        if own is not None and else_ is not None and own != else_:
-            yield what, _short(own), _short(else_)
-    yield from _rated_otherwise(mine, theirs)
-
-
-def _rated_otherwise(
-    mine: WorkloadRecord, theirs: WorkloadRecord
-) -> Iterator[tuple[str, str, str]]:
-    own, else_ = mine.quality, theirs.quality
-    if own is None or else_ is None:
-        return
-    names = ("protocol", "text_sha256", "ids_sha256", "window", "stride", "score_from", "bos_id")
-    said = {
-        "protocol": "the protocol of rating",
-        "text_sha256": "the text that is rated",
-        "ids_sha256": "the tokens of the text",
-        "window": "the length of a window",
-        "stride": "the stride of the windows",
-        "score_from": "the first position that is scored",
-        "bos_id": "the start token",
-    }
-    for name in names:
-        if getattr(own, name) != getattr(else_, name):
-            yield said[name], _short(getattr(own, name)), _short(getattr(else_, name))
-    # None at all: nothing could be rated, and there are no values that would not compare.
-    if own.windows and else_.windows and own.windows != else_.windows:
-        yield (
-            "the number of windows that were rated",
-            f"{own.windows} of {own.windows_planned}",
-            f"{else_.windows} of {else_.windows_planned}",
-        )
-    whole, other = own.reference, else_.reference
-    if whole is not None and other is not None and whole.sha256 != other.sha256:
-        yield (
-            "the reference",
-            f"{whole.name}, sha256 {whole.sha256[:_HASH_DIGITS]}",
-            f"{other.name}, sha256 {other.sha256[:_HASH_DIGITS]}",
-        )
-
-
-def _hashes(record: RunRecord) -> dict[str, str]:
-    """All that tells which weights a run is of, by what it is the hash of."""
-    found: dict[str, str] = {}
-    model = record.scenario.get("model")
-    given = model.get("sha256") if isinstance(model, dict) else None
-    if isinstance(given, str):
-        found["the source"] = given
-    if record.reference is not None:
-        found["the reference"] = record.reference.sha256
-    for workload in record.workloads:
-        if workload.quality is not None and workload.quality.reference is not None:
-            found["the reference of quality"] = workload.quality.reference.sha256
-    for variant in record.variants:
-        artifact = variant.artifact
-        if artifact is not None and artifact.made_by == AS_PUBLISHED:
-            found[one_line(artifact.name)] = artifact.sha256
-    return found
-
-
-def _source(record: RunRecord) -> str:
-    model = record.scenario.get("model")
-    source = model.get("source") if isinstance(model, dict) else None
-    return source if isinstance(source, str) else ""
-
-
 def _model(data: ReportData) -> str:
-    name = one_line(scenario_text(data, "model", "name"))
-    source = one_line(scenario_text(data, "model", "source"))
+    name = one_line(model_text(data.record, "name"))
+    source = one_line(model_text(data.record, "source"))
     return f"{name} ({source})" if name and source else name or source or "no model named"
 
 
@@ -244,12 +170,6 @@ def _runners(record: RunRecord) -> str:
 
 def _limits(limits: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in sorted(limits.items())) or "none"
-
-
-def _short(value: object) -> str:
-    text = one_line(str(value))
-    most = 60
-    return text if len(text) <= most else f"{text[:_HASH_DIGITS]}…"
 
 
 def _refuse(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.reports.answer import best_variants
 from edgebench.reports.data import paired_ratio
-from edgebench.reports.differences import change_of, compared, windows_by_variant
+from edgebench.reports.differences import change_of, compared
 from edgebench.reports.format import CHANGE, number, scale_for, shown
 from edgebench.reports.formats import base_of, without_reference
 from edgebench.reports.languages import N_, _

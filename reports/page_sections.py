@@ -14,6 +14,7 @@ from edgebench.reports.documents import document_notes
 from edgebench.reports.drill import drill_json
 from edgebench.reports.features_table import features_tables
 from edgebench.reports.frameworks_table import framework_name, frameworks_table
+from edgebench.reports.history import history_view
 from edgebench.reports.languages import _
 from edgebench.reports.method import definitions, method, source_meanings, where_the_time_went
 from edgebench.reports.opening import opening
@@ -103,6 +104,7 @@ _NEEDS = {
     "roofline": "roofline",
     "tokens": "gap_plots",
     "memory": "memory_plots",
+    "history": "history",
     "same": "same",
     "failures": "failures",
     "sweeps": "sweeps",
@@ -121,7 +123,7 @@ def _order() -> tuple[tuple[str, tuple[str, ...]], ...]:
                 *("platforms", "features", "documents"),
             ),
         ),
-        (_("Details"), ("roofline", "tokens", "memory")),
+        (_("Details"), ("history", "roofline", "tokens", "memory")),
         (_("Check"), ("same", "failures", "sweeps", "options", "machine", "method")),
         (_("Go on"), ("figures", "again")),
     )
@@ -141,6 +143,7 @@ def _titles() -> dict[str, str]:
         "features": _("Features"),
         "documents": _("The documents' figures"),
         "pictures": _("Pictures"),
+        "history": _("History"),
         "roofline": _("Roofline"),
         "tokens": _("Token by token"),
         "memory": _("Memory over time"),
@@ -238,6 +241,7 @@ def _look(data: ReportData) -> dict[str, object]:
             for number, table in enumerate(comparison_rows(data))
             if (drawn := plots.bar_plots(data, table, name=f"bars-{number}"))
         },
+        "history": history_view(data),
         "roofline": plots.roofline_plots(data, name="roofline"),
         "roofline_intro": plots.how_to_read(),
         "gap_plots": plots.token_plots(data),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import metric
+from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.quality.figures import MIN_WINDOWS
-from edgebench.reports.differences import windows_by_variant
 from edgebench.reports.dominance import ALIKE_COST, Place, dominating
 from edgebench.reports.format import PERPLEXITY, Scale, percent, scale_for, shown
 from edgebench.reports.languages import N_, _, plural

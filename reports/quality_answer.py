@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
-from edgebench.reports.differences import change_of, compared, windows_by_variant
+from edgebench.harness.quality.cell import windows_by_variant
+from edgebench.reports.differences import change_of, compared
 from edgebench.reports.format import (
     CHANGE,
     DIVERGENCE,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.results.model import Summary
 from edgebench.reports.data import ratio_summary, ratios_within_blocks
-from edgebench.reports.differences import change_of, compared, windows_by_variant
+from edgebench.reports.differences import change_of, compared
 from edgebench.reports.format import CHANGE, SHARE, Scale
 from edgebench.reports.formats import base_of, format_names, is_whole, without_reference
 from edgebench.reports.languages import N_, _

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.quality.figures import MOST_NAT, UNITS
-from edgebench.reports.differences import windows_by_variant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

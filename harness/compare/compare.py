@@ -2,36 +2,276 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from edgebench.harness.compare.decide import decide, repetitions_for
+from edgebench.harness.compare.model import (
+    FACTS,
+    Answer,
+    Compared,
+    Comparison,
+    Question,
+)
+from edgebench.harness.compare.quality import (
+    NO_TEST,
+    QUALITY_MARGIN,
+    TESTED,
+    of_bytes,
+    quality_answers,
+)
+from edgebench.harness.compare.verdicts import unsettled, verdict_of, worsening_of
+from edgebench.harness.compare.wanted import by_default
+from edgebench.harness.metrics.definitions import METRICS, metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
-    from edgebench.harness.compare.model import Comparison, Matched, Side
+    from edgebench.harness.compare.model import Matched, Pair, Samples, Side, SideCell
+    from edgebench.harness.metrics.definitions import Better
+
+CONFIDENCE: Final = 0.95
+MARGIN: Final = 0.02
+NOISE_FLOOR: Final = 0.01
+
+_LARGEST: Final = 1e300
+"""Beyond, the mean of two values has no room in a float."""
+
+_ORDER = {key: place for place, key in enumerate(METRICS)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One metric of one pair, before it has a verdict; `answer` where it needs no statistics."""
+
+    pair: Pair
+    key: str
+    better: Better
+    baseline: Samples | None
+    candidate: Samples | None
+    answer: Answer | None
+
+    @property
+    def question(self) -> Question:
+        assert self.baseline is not None
+        assert self.candidate is not None
+        return Question(self.baseline.by_block(), self.candidate.by_block(), self.better)
+
+    @property
+    def is_quality(self) -> bool:
+        return self.pair.candidate.workload.kind == "quality" and self.key in TESTED
 
 
 def compare(
     matched: Matched,
     *,
-    confidence: float = 0.95,
-    margin: float = 0.02,
-    noise_floor: float = 0.01,
+    confidence: float = CONFIDENCE,
+    margin: float = MARGIN,
+    noise_floor: float = NOISE_FLOOR,
     wanted: Callable[[str, str], bool] | None = None,
 ) -> Comparison:
-    """Compare every metric of every pair that has a direction in which it is better.
+    """Compare metrics of every pair that have a direction in which they are better.
 
     Args:
         matched: the cells of both sides.
         confidence: of all verdicts together.
-        margin: up to which a change counts as none, as a share.
+        margin: up to which a change counts as none, as a share; of a figure of quality, 0.1 % at
+            most.
         noise_floor: how much two runs of the same thing may differ that were not interleaved.
         wanted: of a pair's name and a metric's key, whether it is asked about: the fewer
-            questions, the sharper each. All by default.
+            questions, the sharper each. By default the metrics that people choose by; see
+            `edgebench.harness.compare.wanted`.
+
+    Returns:
+        A row for each metric that at least one side has a value of. What could not be compared is
+        a row too, with its reason.
     """
-    raise NotImplementedError
+    rows = list(_rows(matched, wanted or by_default))
+    asked = [row for row in rows if row.answer is None and not row.is_quality]
+    rated = {row.pair.name: row.pair for row in rows if row.answer is None and row.is_quality}
+    answers = dict(
+        zip(
+            map(id, asked),
+            decide(
+                [row.question for row in asked],
+                confidence=confidence,
+                noise_floor=noise_floor,
+                other_families=1 if rated else 0,
+            ),
+            strict=True,
+        )
+    )
+    kinds = {each.paired for each in answers.values() if each.p_worse is not None}
+    families = len(kinds) + bool(rated)
+    quality = quality_answers(list(rated.values()), confidence=confidence, families=families)
+    level = (1 - confidence) / max(families, 1)
+
+    def compared(row: _Row) -> Compared:
+        if row.answer is not None:
+            return _compared(row, row.answer, confidence=confidence, margin=0.0)
+        if row.is_quality:
+            answer = quality[row.pair.candidate.key]
+            if row.key == "bits_per_byte":
+                answer = of_bytes(answer, row.pair)
+            limit = min(margin, QUALITY_MARGIN)
+            return _compared(row, answer, confidence=confidence, margin=limit)
+        answer = answers[id(row)]
+        blocks = repetitions_for(
+            answer,
+            margin,
+            questions=sum(each.paired == answer.paired for each in answers.values()),
+            confidence=1 - level,
+            noise_floor=noise_floor,
+        )
+        return _compared(row, answer, confidence=confidence, margin=margin, blocks=blocks)
+
+    found = tuple(map(compared, rows))
+    return Comparison(
+        matched=matched,
+        rows=found,
+        confidence=confidence,
+        margin=margin,
+        noise_floor=noise_floor,
+        notes=tuple(_notes(matched, found, noise_floor)),
+    )
 
 
-def read_side(paths: Sequence[Path], *, fingerprint: str | None = None) -> Side:
-    """Read a side: see sides.py."""
-    raise NotImplementedError
+def _rows(matched: Matched, wanted: Callable[[str, str], bool]) -> Iterator[_Row]:
+    for pair in matched.pairs:
+        keys = {*pair.baseline.metrics, *pair.candidate.metrics}
+        for key in sorted(keys, key=lambda each: (_ORDER.get(each, len(_ORDER)), each)):
+            better = metric(key).better
+            if better is None or not wanted(pair.name, key):
+                continue
+            mine, theirs = pair.baseline.metrics.get(key), pair.candidate.metrics.get(key)
+            if (mine is None or not mine.values) and (theirs is None or not theirs.values):
+                continue
+            yield _Row(pair, key, better, mine, theirs, _known(pair, key, better))
+
+
+def _known(pair: Pair, key: str, better: Better) -> Answer | None:
+    """What can be said without statistics: a fact, or why nothing can be said."""
+    mine, theirs = pair.baseline.metrics.get(key), pair.candidate.metrics.get(key)
+    reason = _incomparable(pair, mine, theirs)
+    if reason or mine is None or theirs is None:
+        return Answer(None, reason=reason)
+    if not any(mine.values) and not any(theirs.values):
+        blocks = min(len(mine.by_block()), len(theirs.by_block()))
+        return Answer(1.0, 1.0, 1.0, n=blocks, p_worse=1.0, p_better=1.0)
+    if key in FACTS:
+        return _fact(mine.values[-1], theirs.values[-1], better)
+    if pair.candidate.workload.kind == "quality" and key not in TESTED:
+        return Answer(None, reason=NO_TEST)
+    return None
+
+
+def _incomparable(pair: Pair, mine: Samples | None, theirs: Samples | None) -> str:
+    """Why no ratio can be made of two sides' values; empty where one can, or where all are 0."""
+    if mine is None or not mine.values:
+        return _lacks("the baseline", pair.baseline, mine)
+    if theirs is None or not theirs.values:
+        return _lacks("the candidate", pair.candidate, theirs)
+    if mine.unit != theirs.unit:
+        return f"the baseline's is in {mine.unit}, the candidate's in {theirs.unit}"
+    if any(mine.values) or any(theirs.values):
+        for side, samples in (("baseline", mine), ("candidate", theirs)):
+            if max(samples.values) > _LARGEST:
+                return f"the {side} has a value that nothing can have, so no ratio can be made"
+            if min(samples.values) <= 0:
+                what = "has a value of 0 or below" if any(samples.values) else "is 0"
+                return f"the {side} {what}, so no ratio can be made"
+    return ""
+
+
+def _lacks(who: str, cell: SideCell, samples: Samples | None) -> str:
+    """Why a side has no value."""
+    if samples is not None:
+        return f"{who} has none: {(samples.reason or 'not measured').rstrip('.')}"
+    if cell.status == "failed" or (cell.failure is not None and not cell.metrics):
+        lines = cell.failure.message.splitlines() if cell.failure else []
+        return f"{who} failed" + (f": {lines[0].rstrip('.')}" if lines else "")
+    return f"{who} was not run" if cell.status == "not_run" else f"{who} does not speak of it"
+
+
+def _fact(mine: float, theirs: float, better: Better) -> Answer:
+    """Known, not sampled: any difference is a true one."""
+    ratio = theirs / mine
+    worse = worsening_of(ratio, better)
+    return Answer(
+        ratio=ratio,
+        low=ratio,
+        high=ratio,
+        n=1,
+        p_worse=0.0 if worse > 0 else 1.0,
+        p_better=0.0 if worse < 0 else 1.0,
+        noticeable=0.0,
+    )
+
+
+def _compared(
+    row: _Row, answer: Answer, *, confidence: float, margin: float, blocks: int | None = None
+) -> Compared:
+    verdict = verdict_of(answer, confidence=confidence, margin=margin)
+    repetitions, why = None, ""
+    if verdict == "not_compared":
+        why = answer.reason or ""
+    elif verdict == "cant_tell":
+        if blocks is not None and blocks > answer.n:
+            repetitions = blocks * _per_block(row)
+        why = unsettled(answer, margin=margin, repetitions=repetitions, quality=row.is_quality)
+    return Compared(
+        pair=row.pair,
+        metric=row.key,
+        unit=_unit(row),
+        better=row.better,
+        baseline=_median(row.baseline),
+        candidate=_median(row.candidate),
+        answer=answer,
+        verdict=verdict,
+        worsening=None if answer.ratio is None else worsening_of(answer.ratio, row.better),
+        why=why,
+        repetitions=repetitions,
+    )
+
+
+def _unit(row: _Row) -> str:
+    for samples in (row.candidate, row.baseline):
+        if samples is not None and samples.values:
+            return samples.unit
+    return metric(row.key).unit
+
+
+def _median(samples: Samples | None) -> float | None:
+    if samples is None or not samples.values or max(samples.values) > _LARGEST:
+        return None
+    return statistics.median(samples.values)
+
+
+def _per_block(row: _Row) -> int:
+    """Measured repetitions of a block, as people ask for them; a load is one of its block."""
+    found = row.pair.candidate.metrics.values()
+    return max(
+        (len(each.values) // len(set(each.blocks)) for each in found if each.values), default=1
+    )
+
+
+def _notes(matched: Matched, rows: Sequence[Compared], noise_floor: float) -> Iterator[str]:
+    for who, side in (("baseline", matched.baseline), ("candidate", matched.candidate)):
+        for note in side.notes:
+            yield f"{who}: {note}"
+    if _known_by_name_only(matched.baseline, matched.candidate):
+        yield "Nothing but the same `path:` says that both are of the same weights."
+    sampled = [row for row in rows if row.answer.p_worse is not None and row.metric not in FACTS]
+    if any(not row.answer.paired for row in sampled) and noise_floor:
+        yield (
+            f"The two were measured at different times, so a difference of up to "
+            f"{100 * noise_floor:g} % counts as noise. Both in the same blocks tell more, with "
+            f"fewer repetitions: `edgebench run SCENARIO --against …`."
+        )
+
+
+def _known_by_name_only(baseline: Side, candidate: Side) -> bool:
+    return baseline.model_source.startswith("path:") and not (
+        baseline.hashes.keys() & candidate.hashes.keys()
+    )

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         CommitRecord,
         Failure,
         MachineRecord,
-        Scalar,
         Source,
         VariantRecord,
         WorkloadRecord,
@@ -57,8 +56,10 @@ class Samples:
     reason: str | None = None
 
     def by_block(self) -> dict[BlockKey, float]:
-        """The median of each block, in the order of the first value: repetitions of one block
-        share a process and a moment, and count once."""
+        """The median of each block, in the order of the first value.
+
+        Repetitions of one block share a process and a moment, and count once.
+        """
         found: dict[BlockKey, list[float]] = defaultdict(list)
         for block, value in zip(self.blocks, self.values, strict=True):
             found[block].append(value)
@@ -99,8 +100,11 @@ class SideRun:
     Attributes:
         id: the run's.
         session: what its blocks are called after; see `BlockKey`.
-        partner: id-free name of the run it was interleaved with, or None.
+        commit: of what was measured; None where it is not known.
+        interleaved: whether it was measured in the same blocks as another run.
         quick: whether it was a quick look, which is no measurement.
+        testing: whether a runner of it makes its figures up.
+        difference: of an interleaved run, what the two sides were meant to differ in; else empty.
     """
 
     id: str
@@ -113,6 +117,7 @@ class SideRun:
     interleaved: bool = False
     quick: bool = False
     testing: bool = False
+    difference: str = ""
 
 
 @dataclass(frozen=True, slots=True)

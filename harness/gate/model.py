@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    import datetime
+    import datetime as dt
 
     from edgebench.harness.compare.model import Compared, Comparison, SideCell
 
@@ -39,7 +39,7 @@ class Allowance:
     cell: str
     metric: str
     worse_by: float | None
-    until: datetime.date
+    until: dt.date
     reason: str
 
 

@@ -184,6 +184,15 @@ _ALL = (
         "nothing but tasks; importing the framework is no part of it.",
     ),
     Metric(
+        "duration_s",
+        "Time of a call",
+        "time",
+        "s",
+        "lower",
+        "Of a benchmark that another tool made: how long one call took; where a round held several "
+        "calls, their mean in that round.",
+    ),
+    Metric(
         "peak_rss_bytes",
         "Peak memory",
         "peak mem",

@@ -57,8 +57,11 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
     array = np.asarray(values, dtype=np.float64)
     if array.size < 2:  # noqa: PLR2004
         return None
-    mean = float(array.mean())
-    return float(array.std(ddof=1)) / abs(mean) if mean else None
+    largest = float(np.abs(array).max())
+    # As shares of the largest: squares of huge values have no room in a float.
+    shares = array / largest if largest else array
+    mean = float(shares.mean())
+    return float(shares.std(ddof=1)) / abs(mean) if mean else None
 
 
 def median_interval(values: Sequence[float], blocks: Sequence[int]) -> Interval:

@@ -1,7 +1,8 @@
-"""One cell of the results: what a variant made of a text."""
+"""One cell of the results: what a variant made of a text, and which of its windows count."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from edgebench.harness.quality.figures import quality_metrics, quality_summaries
@@ -11,13 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from edgebench.harness.results.model import Flag, RunRecord, Trial, WorkloadRecord
-    from edgebench.harness.results.quality import QualityRecord
+    from edgebench.harness.results.quality import QualityRecord, WindowRecord
 
 FEWER = "it was computed over more windows than were scored by every variant"
 
 
 def quality_cell(
-    record: RunRecord, variant: str, workload: WorkloadRecord, trials: Sequence[Trial]
+    record: RunRecord,
+    variant: str,
+    workload: WorkloadRecord,
+    trials: Sequence[Trial],
+    *,
+    intervals: bool = True,
 ) -> Cell:
     """A variant on a text; what it rated last counts, as far as every variant rated it.
 
@@ -26,6 +32,7 @@ def quality_cell(
         variant: its id.
         workload: one that rates a text.
         trials: all of this cell, in order.
+        intervals: whether its figures have some, which takes time.
     """
     rated = [trial for trial in trials if trial.status == "ok"]
     failed = [trial for trial in trials if trial.status == "failed"]
@@ -54,8 +61,34 @@ def quality_cell(
         n=1,
         n_failed=len(failed),
         flags=flags,
-        metrics=quality_summaries(_metrics(trial, protocol), windows, exact),
+        metrics=quality_summaries(_metrics(trial, protocol), windows, exact, intervals=intervals),
     )
+
+
+def windows_by_variant(
+    trials: Sequence[Trial], workload: str, quality: QualityRecord
+) -> dict[str, tuple[WindowRecord, ...]]:
+    """The windows of every variant that was rated on as many of them as the workload says.
+
+    A run that was interrupted may have meant to rate more: then most windows of a variant count.
+    """
+    # What a variant rated beyond what all of them did does not count.
+    found = {
+        trial.variant: tuple(trial.windows[: quality.windows or None])
+        for trial in trials
+        if trial.workload == workload
+        and trial.kind == "quality"
+        and trial.phase == "measured"
+        and trial.status == "ok"
+        and trial.windows
+    }
+    wanted = max(map(len, found.values()), default=0)
+    sizes = {variant: tuple(each.tokens for each in windows) for variant, windows in found.items()}
+    alike = Counter(each for each in sizes.values() if len(each) == wanted)
+    if not alike:
+        return {}
+    ((usual, _count),) = alike.most_common(1)
+    return {variant: windows for variant, windows in found.items() if sizes[variant] == usual}
 
 
 def _metrics(trial: Trial, protocol: QualityRecord) -> dict[str, Measured]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 from scipy import special
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from edgebench.harness.results.quality import WindowRecord
 
     Floats = NDArray[np.float64]
+
+_Key = TypeVar("_Key")
 
 RESAMPLES: Final = 10_000
 LEAST_RESAMPLES: Final = 2_000
@@ -123,6 +125,8 @@ def quality_summaries(
     metrics: Mapping[str, Measured],
     windows: Sequence[WindowRecord],
     reference: Sequence[WindowRecord] | None,
+    *,
+    intervals: bool = True,
 ) -> dict[str, Summary]:
     """The same with their intervals.
 
@@ -130,15 +134,16 @@ def quality_summaries(
         metrics: as `quality_metrics` gave them.
         windows: of the variant.
         reference: the same windows of the reference.
+        intervals: whether to compute them.
     """
-    known = _ratios(windows, reference)
-    intervals = _intervals(
+    known = _ratios(windows, reference) if intervals else {}
+    found = _intervals(
         {name: known[name] for name, each in metrics.items() if name in known and _is(each)}
     )
     alone = Interval(None, None, "no interval is computed for it")
     summaries = {}
     for name, measured in metrics.items():
-        interval = intervals.get(name, alone)
+        interval = found.get(name, alone)
         summaries[name] = Summary(
             median=measured.value,
             ci_low=interval.low,
@@ -197,6 +202,16 @@ def paired_difference(one: Sequence[WindowRecord], other: Sequence[WindowRecord]
         windows=len(one),
         reason=interval.reason,
     )
+
+
+def holm(values: Mapping[_Key, float]) -> dict[_Key, float]:
+    """p-values adjusted so that all of them may be looked at (Holm, 1979)."""
+    adjusted: dict[_Key, float] = {}
+    highest = 0.0
+    for place, key in enumerate(sorted(values, key=values.__getitem__)):
+        highest = max(highest, min(1.0, (len(values) - place) * values[key]))
+        adjusted[key] = highest
+    return adjusted
 
 
 def _ratios(

@@ -118,7 +118,7 @@ def read_run(path: str | PathLike[str], *, reduce: Callable[[Trial], Trial] | No
             wrote it.
     """
     folder = Path(path)
-    record = _read_record(folder)
+    record = read_record(folder)
     trials, damaged_lines = _read_trials(folder / TRIALS_FILE, reduce)
     return Run(path=folder, record=record, trials=trials, damaged_lines=damaged_lines)
 
@@ -156,7 +156,12 @@ def refuse_strays(run: Run) -> None:
                 raise ResultError(msg, remedy=remedy)
 
 
-def _read_record(folder: Path) -> RunRecord:
+def read_record(folder: Path) -> RunRecord:
+    """``run.json`` alone, of a run whose trials do not matter.
+
+    Raises:
+        ResultError: as `read_run`.
+    """
     file = folder / RUN_FILE
     try:
         text = file.read_bytes()

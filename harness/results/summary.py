@@ -24,8 +24,15 @@ STEADY_METRICS = ("ttft_s", "decode_rate", "task_latency_s")
 """What warm-up, repetitions and the noise flag are judged by; a cell has two of them, or one."""
 
 
-def summarize(record: RunRecord, trials: Sequence[Trial]) -> list[Cell]:
-    """One cell for each variant and workload, in the run's order, failed ones included."""
+def summarize(record: RunRecord, trials: Sequence[Trial], *, figures: bool = True) -> list[Cell]:
+    """One cell for each variant and workload, in the run's order, failed ones included.
+
+    Args:
+        record: of the run.
+        trials: all of it.
+        figures: whether cells have the medians and intervals of their metrics, which take time:
+            who goes by the trials needs none. Texts that were rated have theirs without intervals.
+    """
     by_cell: dict[tuple[str, str], list[Trial]] = defaultdict(list)
     loads: dict[tuple[str, str], list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -35,7 +42,9 @@ def summarize(record: RunRecord, trials: Sequence[Trial]) -> list[Cell]:
             by_cell[trial.variant, trial.workload].append(trial)
     # Tasks run in processes of their own, whose loads say nothing about the others.
     return [
-        quality_cell(record, variant.id, workload, by_cell[variant.id, workload.name])
+        quality_cell(
+            record, variant.id, workload, by_cell[variant.id, workload.name], intervals=figures
+        )
         if workload.kind == "quality"
         else _cell(
             record,
@@ -43,6 +52,7 @@ def summarize(record: RunRecord, trials: Sequence[Trial]) -> list[Cell]:
             workload.name,
             by_cell,
             loads[variant.id, "task_load" if workload.task else "load"],
+            figures=figures,
         )
         for variant in record.variants
         for workload in record.workloads
@@ -55,6 +65,8 @@ def _cell(
     workload: str,
     by_cell: dict[tuple[str, str], list[Trial]],
     loads: list[Trial],
+    *,
+    figures: bool,
 ) -> Cell:
     trials = by_cell.get((variant, workload), [])
     measured = [trial for trial in trials if trial.phase == "measured" and trial.status == "ok"]
@@ -73,7 +85,7 @@ def _cell(
                 **_summaries(trial for trial in loads if trial.status == "ok"),
                 **_summaries(measured),
             }
-            if measured
+            if measured and figures
             else {},
             "failure": failed[-1].failure if failed else None,
         }

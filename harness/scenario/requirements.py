@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from edgebench.harness.scenario.problems import Finding, shown
+from edgebench.harness.scenario.quantities import SIZE_PATTERN, size_in_bytes
 from edgebench.harness.scenario.values import Label, Slug, refusal, refuse_label
 from edgebench.harness.scenario.written import STRICT, refuse
 
 _YES_NO: Final[Mapping[str, bool]] = {"yes": True, "no": False, "true": True, "false": False}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?)?B?")
-_SIZE_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B?$"
-_POWERS: Final = "KMGT"
 _TOO_MANY_BYTES: Final = 2**63
 
 TARGETS: Final = frozenset({"pc", "browser", "phone", "board"})
@@ -53,13 +50,10 @@ def _target(value: object) -> object:
 def _bytes(value: object) -> object:
     if not isinstance(value, str):
         return value
-    found = _SIZE.fullmatch(value)
-    if found is None:
+    size = size_in_bytes(value)
+    if size is None:
         message = f"must be a number of bytes, or a size such as 4GiB, got {shown(value)}"
         raise refusal(message)
-    number, prefix = float(found[1]), found[2] or ""
-    base = 1024 if prefix.endswith("i") else 1000
-    size = number * base ** (_POWERS.index(prefix[0]) + 1 if prefix else 0)
     # A number of hundreds of digits is infinite, and can't be rounded.
     if size >= _TOO_MANY_BYTES:
         message = f"more than any memory, got {shown(value)}"
@@ -71,7 +65,7 @@ _YES_NO_SCHEMA: Final = {"anyOf": [{"type": "boolean"}, {"enum": ["yes", "no"]},
 _BYTES_SCHEMA: Final = {
     "anyOf": [
         {"type": "integer", "exclusiveMinimum": 0},
-        {"type": "string", "pattern": _SIZE_PATTERN},
+        {"type": "string", "pattern": SIZE_PATTERN},
         {"type": "null"},
     ]
 }

@@ -62,17 +62,27 @@ def _not_empty(items: tuple[_Item, ...]) -> tuple[_Item, ...]:
     return items
 
 
-def _version(value: object) -> object:
-    if type(value) is int and value > SCHEMA_VERSION:
+def format_version(value: object, newest: int) -> object:
+    """`value` where it is the version of a format that this edgebench reads; else refused.
+
+    Args:
+        value: what is written.
+        newest: the one version there is.
+    """
+    if type(value) is int and value > newest:
         message = (
             f"written for a newer edgebench, format {value}; this one reads up to format "
-            f"{SCHEMA_VERSION}: upgrade edgebench"
+            f"{newest}: upgrade edgebench"
         )
-    elif type(value) is not int or value != SCHEMA_VERSION:
-        message = f"must be {SCHEMA_VERSION}, got {shown(value)}"
+    elif type(value) is not int or value != newest:
+        message = f"must be {newest}, got {shown(value)}"
     else:
         return value
     raise refusal(message)
+
+
+def _version(value: object) -> object:
+    return format_version(value, SCHEMA_VERSION)
 
 
 def _sweep(value: object, allowed: str, *, text_only: bool) -> OptionValue:

@@ -10,10 +10,10 @@ import numpy as np
 
 from edgebench.harness.metrics.definitions import metric
 from edgebench.harness.metrics.statistics import MIN_BLOCKS
+from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.harness.results.model import Summary
 from edgebench.harness.scenario.requirements import OBJECTIVES
-from edgebench.reports.differences import windows_by_variant
 from edgebench.reports.format import CHANGE, scale_of, shown
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.recorded import recorded

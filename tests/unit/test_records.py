@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sample_run import handmade
 
-from edgebench.harness.execute import _identity
 from edgebench.harness.prepare import Prepared, PreparedVariant
 from edgebench.harness.records import prepared_record
 from edgebench.harness.results.model import RunRecord, Trial
+from edgebench.harness.resuming import identity
 from edgebench.harness.scenario.expand import ExpandedVariant
 from edgebench.harness.wire import Probe
 from edgebench.runners.base import Capabilities, Description
@@ -53,7 +53,7 @@ def test_each_version_of_a_runner_is_kept() -> None:
 def test_a_run_is_another_one_where_any_interpreters_framework_changed() -> None:
     """Though the loads of its first part say what was loaded then."""
     trials = [Trial.model_validate({**LOAD, "variant": each}) for each in "ab"]
-    before = _identity(recorded(a="1", b="2"), trials)
-    assert before == _identity(recorded(a="1", b="2"), trials)
-    assert before != _identity(recorded(a="1", b="3"), trials)
-    assert before != _identity(recorded(a="3", b="2"), trials)
+    before = identity(recorded(a="1", b="2"), trials)
+    assert before == identity(recorded(a="1", b="2"), trials)
+    assert before != identity(recorded(a="1", b="3"), trials)
+    assert before != identity(recorded(a="3", b="2"), trials)

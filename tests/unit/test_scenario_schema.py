@@ -11,6 +11,8 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
+from edgebench.harness.compare.baseline_format import baseline_schema
+from edgebench.harness.gate.schema import policy_schema
 from edgebench.harness.results.model import Measured, Trial
 from edgebench.harness.results.schema import run_schema, trial_schema
 from edgebench.harness.scenario.find import builtin_scenarios, find_scenario
@@ -20,7 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
-MAKERS = {"scenario": scenario_schema, "run": run_schema, "trial": trial_schema}
+MAKERS = {
+    "scenario": scenario_schema,
+    "run": run_schema,
+    "trial": trial_schema,
+    "baseline": baseline_schema,
+    "policy": policy_schema,
+}
 
 
 def shipped(name: str) -> Any:

@@ -39,9 +39,10 @@ MODULES: Mapping[str, str] = {"import": "import_results"}
 """Commands that no module can be called after."""
 
 EPILOG = """\
-Exit status: 0 done; 1 the gate found a regression; 2 the scenario or the command line is wrong; 3 finished, but some cells
-failed (each is a row with its reason) or a variant is not the same model; 4 nothing could be run;
-5 the baseline is missing or does not compare; 130 interrupted (what was finished is kept, and --resume goes on).
+Exit status: 0 done; 1 the gate found a regression; 2 the scenario or the command line is wrong;
+3 finished, but some cells failed (each is a row with its reason) or a variant is not the same
+model; 4 nothing could be run; 5 the baseline is missing or does not compare; 130 interrupted
+(what was finished is kept, and --resume goes on).
 """
 
 

@@ -60,43 +60,16 @@ def show_run(run: Run, reports: Mapping[str, Path], *, as_json: bool) -> int:
     """
     cells = summarize(run.record, run.trials)
     data = build_report_data(run)
-    same = data.sameness
-    status = _status(cells)
-    if status == ExitStatus.DONE and same is not None and same.bad:
-        status = ExitStatus.SOME_CELLS_FAILED
+    status = exit_status(cells, data)
     if as_json:
-        shown = {
-            "run_dir": str(run.path),
-            "report": {_FORMS.get(form, form): str(path) for form, path in reports.items()},
-            "exit_status": int(status),
-            "variants": [
-                each.model_dump(mode="json", include={"id", *WHAT_RAN})
-                for each in run.record.variants
-            ],
-            "quality": {
-                each.name: each.quality.model_dump(mode="json")
-                for each in run.record.workloads
-                if each.quality is not None
-            },
-            "cells": [cell.model_dump(mode="json") for cell in cells],
-            "sameness": {
-                each.id: each.sameness.model_dump(mode="json")
-                for each in [*run.record.variants, *run.record.proofs]
-                if each.sameness is not None
-            },
-        }
-        click.echo(json.dumps(shown, indent=2))
+        click.echo(json.dumps(run_json(run, cells, reports, status), indent=2))
         return status
     if status != ExitStatus.NOTHING_RAN:
         _print_tables(data)
-    if same is not None:
-        Console().print(sameness_table(same))
-        Console(highlight=False).print(sameness_text(same))
-    for cell in cells:
-        if cell.failure is not None:
-            click.echo(f"{cell.variant} · {cell.workload}: {cell.status}", err=True)
-            for line in cell.failure.message.splitlines():
-                click.echo(f"  {line}", err=True)
+    if data.sameness is not None:
+        Console().print(sameness_table(data.sameness))
+        Console(highlight=False).print(sameness_text(data.sameness))
+    tell_failures(cells)
     if status == ExitStatus.NOTHING_RAN:
         click.echo("edgebench: nothing could be run", err=True)
     # The page first: it is what people open.
@@ -107,6 +80,41 @@ def show_run(run: Run, reports: Mapping[str, Path], *, as_json: bool) -> int:
         for line in _choice(data):
             click.echo(line)
     return status
+
+
+def run_json(
+    run: Run, cells: Sequence[Cell], reports: Mapping[str, Path], status: ExitStatus
+) -> dict[str, object]:
+    """What scripts get of a run; see `show_run`."""
+    return {
+        "run_dir": str(run.path),
+        "report": {_FORMS.get(form, form): str(path) for form, path in reports.items()},
+        "exit_status": int(status),
+        "variants": [
+            each.model_dump(mode="json", include={"id", *WHAT_RAN}) for each in run.record.variants
+        ],
+        "quality": {
+            each.name: each.quality.model_dump(mode="json")
+            for each in run.record.workloads
+            if each.quality is not None
+        },
+        "cells": [cell.model_dump(mode="json") for cell in cells],
+        "sameness": {
+            each.id: each.sameness.model_dump(mode="json")
+            for each in [*run.record.variants, *run.record.proofs]
+            if each.sameness is not None
+        },
+    }
+
+
+def tell_failures(cells: Sequence[Cell], side: str = "") -> None:
+    """Say which cells failed, and why; of two sides, of which one."""
+    where = f"{side} · " if side else ""
+    for cell in cells:
+        if cell.failure is not None:
+            click.echo(f"{where}{cell.variant} · {cell.workload}: {cell.status}", err=True)
+            for line in cell.failure.message.splitlines():
+                click.echo(f"  {line}", err=True)
 
 
 def _choice(data: ReportData) -> Iterator[str]:
@@ -149,8 +157,11 @@ def _print_quality(data: ReportData) -> None:
     Console(highlight=False).print(quality_text(data))
 
 
-def _status(cells: Sequence[Cell]) -> ExitStatus:
+def exit_status(cells: Sequence[Cell], data: ReportData) -> ExitStatus:
+    """What the cells of a run call for, and what comparing them with the reference found."""
     worked, faultless = cells_worked(cells)
     if not worked:
         return ExitStatus.NOTHING_RAN
-    return ExitStatus.DONE if faultless == len(cells) else ExitStatus.SOME_CELLS_FAILED
+    same = data.sameness
+    wrong = faultless < len(cells) or (same is not None and same.bad)
+    return ExitStatus.SOME_CELLS_FAILED if wrong else ExitStatus.DONE

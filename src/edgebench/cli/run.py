@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from edgebench.cli.interleaved import (
+    PlannedPair,
+    finish_pair,
+    planned_pair,
+    resumed_pair,
+    resumed_scenario,
+    run_pair,
+    sides_against,
+    stop_on_terminate,
+    tell_how_to_go_on,
+)
 from edgebench.cli.progress import make_observer
 from edgebench.cli.report_options import format_option, lang_option
-from edgebench.harness.errors import EdgebenchError, ExitStatus, ResultError, UsageError
+from edgebench.harness.errors import EdgebenchError, ExitStatus, UsageError
 from edgebench.harness.execute import execute, new_run_folder
 from edgebench.harness.overrides import Overrides, apply_overrides
 from edgebench.harness.records import Settings
@@ -20,12 +29,9 @@ from edgebench.harness.results.run import read_run, refuse_strays
 from edgebench.harness.scenario.config import load_config
 from edgebench.harness.scenario.find import find_scenario
 from edgebench.harness.scenario.loader import load_scenario
-from edgebench.harness.scenario.model import Scenario
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from edgebench.harness.results.run import Run
 
 EPILOG = """\
@@ -60,6 +66,14 @@ def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str
     help="Most time to measure, in place of the scenario's.",
 )
 @click.option(
+    "--against",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Run a baseline in the same blocks, with this in place of the scenario's: python=PATH, "
+    "python.RUNNER=PATH, model=SOURCE, quantization=NAME, OPTION=VALUE; or another scenario's "
+    "file. May be repeated.",
+)
+@click.option(
     "--quick",
     is_flag=True,
     help="One warm-up, two repetitions, shorter lengths: does everything work?",
@@ -80,6 +94,7 @@ def run(
     workloads: tuple[str, ...],
     repetitions: int | None,
     time_budget: float | None,
+    against: tuple[str, ...],
     quick: bool,  # noqa: FBT001 - click's own way
     resume: Path | None,
     formats: tuple[str, ...],
@@ -91,14 +106,17 @@ def run(
     pythons = {name: item.python for name, item in config.runners.items() if item.python}
     overrides = Overrides(runners, workloads, repetitions, time_budget, quick)
     resumed: Run | None = None
+    pair: PlannedPair | None = None
     if resume is not None:
-        if scenario is not None or overrides != Overrides():
+        if scenario is not None or against or overrides != Overrides():
             msg = "--resume goes on with the run as it was begun"
             raise UsageError(msg, remedy="Leave out SCENARIO and the options that change it.")
         resumed = read_run(resume)
         refuse_strays(resumed)
-        resolved, path = _resumed_scenario(resumed)
+        resolved, path = resumed_scenario(resumed)
         folder, quick = resume, resumed.record.quick
+        if resumed.record.interleaved is not None:
+            pair = resumed_pair(resumed, pythons)
     else:
         if scenario is None:
             msg = "name a SCENARIO, or a run to go on with by --resume"
@@ -115,7 +133,12 @@ def run(
         pythons=pythons,
         command=resumed.record.command if resumed else ["edgebench", *sys.argv[1:]],
     )
-    signal.signal(signal.SIGTERM, _interrupt)
+    if against:
+        sides, baseline_path = sides_against(resolved, against, overrides, pythons)
+        pair = planned_pair(sides, settings, out, baseline_path)
+    stop_on_terminate()
+    if pair is not None:
+        return _run_pair(pair, formats, lang, as_json=as_json)
     try:
         with make_observer(quiet=as_json) as observer:
             execute(resolved, settings, observer, resumed=resumed)
@@ -133,14 +156,15 @@ def run(
     return _finish(folder, formats, lang, as_json=as_json)
 
 
-def _resumed_scenario(resumed: Run) -> tuple[Scenario, Path | None]:
-    record = resumed.record
+def _run_pair(pair: PlannedPair, formats: tuple[str, ...], lang: str, *, as_json: bool) -> int:
     try:
-        scenario = Scenario.model_validate_json(json.dumps(record.scenario))
-    except ValueError as error:
-        msg = f"the scenario in {resumed.path} can't be read: {error}"
-        raise ResultError(msg, remedy="Start a new run.") from error
-    return scenario, Path(record.scenario_path) if record.scenario_path else None
+        with make_observer(quiet=as_json) as observer:
+            run_pair(pair, observer)
+    except KeyboardInterrupt:
+        finish_pair(pair, formats, lang, as_json=as_json)
+        tell_how_to_go_on(pair)
+        return ExitStatus.INTERRUPTED
+    return finish_pair(pair, formats, lang, as_json=as_json)
 
 
 def _finish(folder: Path, formats: tuple[str, ...], lang: str, *, as_json: bool) -> int:
@@ -152,7 +176,3 @@ def _finish(folder: Path, formats: tuple[str, ...], lang: str, *, as_json: bool)
     finished = read_run(folder)
     written = write_reports(folder, formats=formats, language=lang)
     return show_run(finished, dict(zip(formats, written, strict=True)), as_json=as_json)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    raise KeyboardInterrupt

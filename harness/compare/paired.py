@@ -1,0 +1,106 @@
+"""The test for two things that were measured in the same blocks.
+
+Which of the two came first in a block was a coin's choice. If nothing differs, the difference of a
+block might as well have had the other sign, whatever the noise looks like and however it drifts:
+that is exact, and asks for no distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgebench.harness.compare.max_t import (
+    CHUNK,
+    DRAWS,
+    SEED,
+    Scale,
+    StepDown,
+    Tested,
+    ceiling_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from edgebench.harness.compare.max_t import Floats
+
+CLIP = 3.0
+"""Differences count up to so many times the median size: one disturbed block is no evidence."""
+ALL_UP_TO = 13
+"""Blocks up to which all sign patterns are tried: 8192."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """What sign flips say about a family.
+
+    Attributes:
+        worse, better: for positive and for negative differences.
+        scale: what their scores are made with.
+    """
+
+    worse: Tested
+    better: Tested
+    scale: Scale
+
+
+def paired_test(differences: Floats, *, level: float) -> PairedTest:
+    """Test many questions at once.
+
+    Args:
+        differences: one row a block, one column a question, positive where the candidate is worse;
+            NaN where a question has no pair in a block.
+        level: the accepted chance of calling any question worse where none is.
+
+    Returns:
+        P-values adjusted for all questions.
+    """
+    clipped = clip(differences)
+    moving = np.sum(clipped != 0.0, axis=0).astype(float)
+    norms = np.sqrt(np.sum(clipped * clipped, axis=0) * np.maximum(moving, 1.0))
+    unit = clipped / np.where(norms > 0.0, norms, 1.0)
+    rarest = 0.5**moving
+    scale = Scale(np.maximum(moving - 1.0, 0.0), ceiling_of(rarest))
+    observed = scale.scores(unit.sum(axis=0)[:, None])[:, 0]
+    able = (rarest <= level * (1 + 1e-9)) & (norms > 0.0)
+    worse, better = StepDown(observed, able), StepDown(-observed, able)
+    for signs in _signs(len(unit)):
+        scores = scale.scores(unit.T @ signs.T)
+        for test in (worse, better):
+            test.add(scores)
+            test.add(-scores)
+    return PairedTest(worse.result(level), better.result(level), scale)
+
+
+def clip(values: Floats) -> Floats:
+    """Bring each column within `CLIP` times the median size of what is not 0; NaN becomes 0."""
+    sizes = np.abs(values)
+    sizes[sizes == 0.0] = np.nan
+    known = ~np.all(np.isnan(sizes), axis=0)
+    limits = np.zeros(values.shape[1])
+    limits[known] = CLIP * np.nanmedian(sizes[:, known], axis=0)
+    return np.nan_to_num(np.clip(values, -limits, limits))
+
+
+def _signs(blocks: int) -> Iterator[Floats]:
+    """Patterns of signs, the observed one (all positive) first; the opposite of each is meant too.
+
+    Where the patterns are drawn, that they come with their opposites makes the answer the same,
+    mirrored, for swapped sides.
+    """
+    if blocks <= ALL_UP_TO:
+        patterns = np.arange(2 ** (blocks - 1))[:, None] >> np.arange(blocks)
+        whole = 1.0 - 2.0 * (patterns & 1)
+        for start in range(0, len(whole), CHUNK):
+            yield np.asarray(whole[start : start + CHUNK], dtype=np.float64)
+        return
+    generator = np.random.default_rng(SEED)
+    yield np.ones((1, blocks))
+    left = DRAWS // 2 - 1
+    while left > 0:
+        size = min(CHUNK, left)
+        yield np.asarray(1 - 2 * generator.integers(0, 2, (size, blocks)), dtype=np.float64)
+        left -= size

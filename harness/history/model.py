@@ -1,0 +1,152 @@
+"""What a history is made of: runs, and one series for each thing that they measured again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+SHORT_SHA = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """One run of a history.
+
+    Attributes:
+        id: the run's.
+        path: its folder, relative to that of all results.
+        created_at: as recorded; `moment` is the same in seconds since 1970, 0 where unreadable.
+        sha, branch, committed_at, dirty: of the commit; None where none was recorded.
+    """
+
+    id: str
+    path: str
+    created_at: str
+    moment: float
+    scenario: str
+    cpu_model: str
+    version: str
+    sha: str | None = None
+    branch: str | None = None
+    committed_at: str | None = None
+    dirty: bool | None = None
+
+    @property
+    def commit(self) -> str:
+        """The commit, short, with a plus where files were changed; empty without."""
+        if not self.sha:
+            return ""
+        return self.sha[:SHORT_SHA] + ("+" if self.dirty else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What may change along a series, and is named where it does.
+
+    Attributes:
+        engine: what was driven, with its version.
+        artifact: the hash of the file that was loaded.
+        effective: the options in effect, as ``name=value``, sorted.
+    """
+
+    engine: str = ""
+    artifact: str = ""
+    effective: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run in a series: the median with its 95 % interval, of so many samples."""
+
+    run: RunFacts
+    median: float
+    low: float | None
+    high: float | None
+    n: int
+    setup: Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a series is of; runs that differ in any of it are of different series.
+
+    Attributes:
+        machine: the fingerprint.
+        model, weights: the name, and what tells which weights: the source and a hash.
+        variant: the id; `identity` holds what it was made of.
+        testing: whether the testing runner made it up.
+        identity: all that must be equal, as text.
+    """
+
+    machine: str
+    model: str
+    weights: str
+    variant: str
+    workload: str
+    scenario: str
+    metric: str
+    unit: str
+    source: str
+    testing: bool
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One subject over all its runs, oldest first."""
+
+    subject: Subject
+    points: tuple[Point, ...]
+
+    @property
+    def cpu_model(self) -> str:
+        """Of the newest run."""
+        return self.points[-1].run.cpu_model
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which series, and which runs of them; what is None or empty selects all.
+
+    Attributes:
+        metrics: keys.
+        variant, workload: fnmatch patterns; without a wildcard, a part of the name is enough.
+        machine: a fingerprint, or its beginning.
+    """
+
+    metrics: Collection[str] = ()
+    variant: str | None = None
+    workload: str | None = None
+    scenario: str | None = None
+    machine: str | None = None
+    since: datetime | None = None
+    branch: str | None = None
+
+    def takes(self, subject: Subject) -> bool:
+        """Whether it selects a series."""
+        return (
+            (not self.metrics or subject.metric in self.metrics)
+            and _matches(subject.variant, self.variant)
+            and _matches(subject.workload, self.workload)
+            and (self.scenario is None or subject.scenario == self.scenario)
+            and (self.machine is None or subject.machine.startswith(self.machine))
+        )
+
+    def takes_run(self, run: RunFacts) -> bool:
+        """Whether it selects a run."""
+        return (self.since is None or run.moment >= self.since.timestamp()) and (
+            self.branch is None or run.branch == self.branch
+        )
+
+
+def _matches(name: str, pattern: str | None) -> bool:
+    if pattern is None:
+        return True
+    if any(each in pattern for each in "*?["):
+        return fnmatchcase(name, pattern)
+    return pattern in name

@@ -1,0 +1,305 @@
+"""The measuring of a run, or of two that are interleaved: blocks in random order, until settled.
+
+A block holds every variant that needs more repetitions, each in a process of its own, shuffled.
+Where two runs are interleaved, the two sides of a variant follow each other directly, and which
+of them comes first is decided by a fair coin, in each block and for each variant anew. If the
+sides do not differ, exchanging them within a block therefore changes nothing, whatever the machine
+does meanwhile: on this the statistics of pairs rest (docs/decisions/0020-interleaved-runs.md).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edgebench.harness.measure import Bench, Task, run_block
+from edgebench.harness.observer import Outlook
+from edgebench.harness.prompts import TaskText
+from edgebench.harness.results.summary import is_settled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edgebench.devices.power import MeterSearch
+    from edgebench.harness.execution import Execution
+    from edgebench.harness.observer import Observer
+    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prompts import Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A variant of one of the runs."""
+
+    run: Execution
+    item: PreparedVariant
+
+    @property
+    def name(self) -> str:
+        """The variant's, in its run."""
+        return self.item.variant.id
+
+    def workloads(self) -> list[Prompt | TaskText]:
+        """What it is measured on: the prompts, and those tasks that it can run."""
+        if self.item.failure is not None:
+            return []
+        prepared = self.run.prepared
+        able = [task for task in prepared.tasks if task.task in self.item.tasks]
+        return [*prepared.prompts, *able]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What takes one place in a block: a variant, or the two sides of one that are a pair."""
+
+    seats: tuple[Seat, ...]
+
+    def beside(self, seat: Seat) -> Seat | None:
+        """The other side of a pair; None where there is none."""
+        return next((each for each in self.seats if each is not seat), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one seat does in the next block."""
+
+    seat: Seat
+    tasks: list[Task]
+
+
+def places(runs: Sequence[Execution]) -> list[Place]:
+    """The variants of one run, each in a place of its own; of two, those that match side by side.
+
+    Args:
+        runs: one, or the baseline and the candidate.
+    """
+    seats = [[Seat(run, item) for item in run.prepared.variants] for run in runs]
+    if len(seats) == 1:
+        return [Place((seat,)) for seat in seats[0]]
+    return seat_pairs(*seats)
+
+
+def seat_pairs(baseline: Sequence[Seat], candidate: Sequence[Seat]) -> list[Place]:
+    """Which variants of two runs are measured side by side, in the order of the candidate.
+
+    Those of the same name; of the others, which an option that differs names differently, the
+    first of a runner with the first of it, and so on. What has nobody beside it comes last.
+    """
+    free = list(baseline)
+    beside: dict[int, Seat] = {}
+    for same in (_same_name, _same_runner):
+        for position, seat in enumerate(candidate):
+            found = next((other for other in free if same(seat, other)), None)
+            if position not in beside and found is not None:
+                beside[position] = found
+                free.remove(found)
+    paired = [
+        Place((beside[position], seat) if position in beside else (seat,))
+        for position, seat in enumerate(candidate)
+    ]
+    return [*paired, *(Place((seat,)) for seat in free)]
+
+
+def _same_name(one: Seat, other: Seat) -> bool:
+    return one.name == other.name
+
+
+def _same_runner(one: Seat, other: Seat) -> bool:
+    return one.item.variant.runner == other.item.variant.runner
+
+
+def measure(
+    runs: Sequence[Execution], meters: MeterSearch, since: float, observer: Observer
+) -> None:
+    """Measure all cells of all runs.
+
+    Args:
+        runs: one, or two that are interleaved: the baseline, then the candidate. Its protocol and
+            its seed are those of both.
+        meters: what tells the power.
+        since: when the time budget began, by the runs' clock.
+        observer: told of what concerns all runs.
+    """
+    main = runs[-1]
+    protocol = main.record.protocol
+    here = [place for place in places(runs) if any(seat.workloads() for seat in place.seats)]
+    if not here:
+        return
+    begun = main.settings.monotonic()
+    left_s = max(0.0, since + protocol.time_budget_s - begun)
+    observer.planned(
+        Outlook(
+            cells=sum(len(seat.workloads()) for place in here for seat in place.seats),
+            min_repetitions=protocol.min_repetitions,
+            max_repetitions=protocol.max_repetitions,
+            time_budget_s=left_s,
+        )
+    )
+    for refusal in meters.refusals:
+        observer.note(f"power: {refusal}")
+    groups = [here] if protocol.interleave else [[place] for place in here]
+    for position, group in enumerate(groups, start=1):
+        # Variants that run one after the other share the budget evenly.
+        _Group(runs, group, meters, begun + left_s * position / len(groups)).run()
+
+
+class _Group:
+    """Places that share their blocks."""
+
+    def __init__(
+        self,
+        runs: Sequence[Execution],
+        group: Sequence[Place],
+        meters: MeterSearch,
+        deadline: float,
+    ) -> None:
+        self._runs = runs
+        self._group = group
+        self._deadline = deadline
+        self._protocol = runs[-1].record.protocol
+        self._now = runs[-1].settings.monotonic
+        self._lasted: dict[tuple[int, str], float] = {}
+        self._benches = [self._bench(run, meters) for run in runs]
+
+    def _bench(self, run: Execution, meters: MeterSearch) -> Bench:
+        return Bench(
+            folder=run.settings.folder,
+            protocol=self._protocol,
+            context_tokens=run.prepared.context_tokens,
+            meters=meters,
+            record=lambda trial: run.keep(trial, self._deadline),
+            begins=run.observer.trial,
+            out_of_time=self._out_of_time,
+            clock=run.clock,
+        )
+
+    def run(self) -> None:
+        """Block after block, until nothing is missing or the time is over."""
+        block = max(
+            run.tally.next_block(
+                [
+                    seat.name
+                    for place in self._group
+                    for seat in place.seats
+                    if seat.run is run and seat.workloads()
+                ]
+            )
+            for run in self._runs
+        )
+        first = True
+        while todo := self._todo():
+            expected = sum(
+                self._lasted.get(self._key(turn), 0.0) for place in todo for turn in place
+            )
+            if self._now() + (0.0 if first else expected) >= self._deadline:
+                self._stop()
+                return
+            order = random.Random(f"{self._runs[-1].record.seed}-{block}")  # noqa: S311 - no secret
+            order.shuffle(todo)
+            for turns in todo:
+                for turn in self._in_order(turns, block):
+                    if self._out_of_time():
+                        self._stop()
+                        return
+                    self._take(turn, block)
+            block += 1
+            first = False
+
+    def _in_order(self, turns: list[Turn], block: int) -> list[Turn]:
+        """The turns of one place; of a pair, a coin decides which comes first."""
+        session = self._runs[-1].record.interleaved
+        if session is None or not baseline_last(session.session, block, turns[-1].seat.name):
+            return turns
+        return turns[::-1]
+
+    def _take(self, turn: Turn, block: int) -> None:
+        begun = self._now()
+        seat, bench = turn.seat, self._benches[self._runs.index(turn.seat.run)]
+        seat.run.observer.session(block, seat.name)
+        self._pause(bench)
+        # The smallest first: a process keeps the memory that a larger one made it touch.
+        run_block(bench, seat.item, sorted(turn.tasks, key=_place_in_block), block)
+        took = self._now() - begun
+        self._lasted[self._key(turn)] = took
+        for other in self._runs:
+            if other is not seat.run:
+                other.away_s += took
+
+    def _pause(self, bench: Bench) -> None:
+        """Cool down between processes, as long as asked."""
+        seconds = self._protocol.cooldown_s
+        if seconds and any(run.has_trials for run in self._runs):
+            time.sleep(seconds)
+            bench.clock.cooldown_s += seconds
+
+    def _todo(self) -> list[list[Turn]]:
+        """What still needs repetitions, and how many of them in the next block."""
+        todo = []
+        for place in self._group:
+            turns = []
+            for seat in place.seats:
+                beside = place.beside(seat)
+                wanted = [
+                    Task(prompt, count)
+                    for prompt in seat.workloads()
+                    if (count := self._missing(seat, beside, prompt.workload))
+                ]
+                if wanted:
+                    turns.append(Turn(seat, wanted))
+            if turns:
+                todo.append(turns)
+        return todo
+
+    def _missing(self, seat: Seat, beside: Seat | None, workload: str) -> int:
+        """Repetitions of a cell in the next block; 0 where it is settled or lost.
+
+        Two sides go on until both are settled, so that each block has both. A cell that has lost
+        the one beside it can't be compared any more, and gets no more than every cell has.
+        """
+        protocol = self._protocol
+        tally = seat.run.tally
+        if tally.is_lost(seat.name, workload):
+            return 0
+        mine = tally.measured(seat.name, workload)
+        settled, most = is_settled(mine, protocol), protocol.max_repetitions - len(mine)
+        if len(self._runs) > 1:
+            if beside is None or not _still_measured(beside, workload):
+                most = protocol.min_repetitions - len(mine)
+            else:
+                theirs = beside.run.tally.measured(beside.name, workload)
+                settled = settled and is_settled(theirs, protocol)
+                # After a failure on one side both go on, for what has no pair tells little.
+                most = protocol.max_repetitions - min(len(mine), len(theirs))
+        return 0 if settled else max(0, min(protocol.per_block, most))
+
+    def _out_of_time(self) -> bool:
+        return self._now() >= self._deadline
+
+    def _stop(self) -> None:
+        for run in self._runs:
+            run.stopped_by_budget = True
+
+    def _key(self, turn: Turn) -> tuple[int, str]:
+        return self._runs.index(turn.seat.run), turn.seat.name
+
+
+def baseline_last(session: str, block: int, variant: str) -> bool:
+    """Whether the baseline's side comes after the candidate's: a fair coin for each of them.
+
+    The session's name is drawn for each run anew, and so are the coins: with those of the
+    scenario's seed, every run of a scenario would favour the same side in the same blocks.
+    """
+    return random.Random(f"{session}-{block}-{variant}").random() < 1 / 2  # noqa: S311 - no secret
+
+
+def _still_measured(seat: Seat, workload: str) -> bool:
+    able = any(each.workload == workload for each in seat.workloads())
+    return able and not seat.run.tally.is_lost(seat.name, workload)
+
+
+def _place_in_block(task: Task) -> tuple[bool, int]:
+    """By the tokens in the cache at the end; whole tasks, whose tokens are not known, come last."""
+    prompt = task.prompt
+    return (True, 0) if isinstance(prompt, TaskText) else (False, prompt.context_tokens)

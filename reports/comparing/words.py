@@ -1,0 +1,180 @@
+"""The words and figures that every output of a comparison or a gate shares. English only."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from edgebench.harness.metrics.definitions import metric
+from edgebench.reports.format import CHANGE, NOT_MEASURED, scale_of
+from edgebench.reports.run_labels import machine_name
+from edgebench.reports.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from edgebench.harness.compare.model import Answer, Compared, Differing, Side, Verdict
+    from edgebench.harness.gate.model import Check, Gate, Status
+    from edgebench.harness.results.model import CommitRecord, MachineRecord
+
+VERDICTS: dict[Verdict, str] = {
+    "better": "better",
+    "worse": "worse",
+    "same": "same",
+    "cant_tell": "can't tell",
+    "not_compared": "not compared",
+}
+
+STATUSES: dict[Status, str] = {
+    "fail": "broken",
+    "warn": "warning",
+    "allowed": "allowed",
+    "undecided": "undecided",
+    "pass": "kept",
+}
+"""What became of a limit."""
+
+_MOST_DIGITS = 6
+_SHORT_SHA = 10
+_LEAST_PERCENT = 0.01
+_WHOLE_PERCENT = 99.5
+
+
+def percent(share: float) -> str:
+    """A share that somebody wrote, with all its digits: ``2.5 %``, ``99.99 %``."""
+    return f"{round(100 * share, 6):.10g} %"
+
+
+def about(share: float) -> str:
+    """A share that was measured, with the two digits that are worth showing: ``6.1 %``."""
+    value = 100 * share
+    if value and abs(value) < _LEAST_PERCENT:
+        return f"under {_LEAST_PERCENT} %"
+    return f"{value:.0f} %" if abs(value) >= _WHOLE_PERCENT else f"{value:.2g} %"
+
+
+def figures(row: Compared) -> tuple[str, str]:
+    """The baseline's value and the candidate's, in one unit, a dash for none.
+
+    Two values that differ are written with as many digits as show it, six at most.
+    """
+    values = (row.baseline, row.candidate)
+    scale = scale_of(row.metric, row.unit, values)
+    scaled = [None if each is None else scale.of(each) for each in values]
+    known = [each for each in scaled if each is not None]
+    decimals = max(map(scale.decimals, known), default=0)
+    apart = max(known, default=0.0) - min(known, default=0.0)
+    if apart:
+        before = len(str(int(max(map(abs, known)))))
+        decimals = max(decimals, min(-math.floor(math.log10(apart)), _MOST_DIGITS - before))
+    texts = [NOT_MEASURED if each is None else scale.write(each, decimals) for each in scaled]
+    first, second = (text if text == NOT_MEASURED else text + scale.suffix for text in texts)
+    return first, second
+
+
+def change(answer: Answer) -> str:
+    """How the candidate differs from the baseline, such as ``-5.0 %``; a dash where unknown."""
+    return _change(answer)[0]
+
+
+def interval(answer: Answer) -> str:
+    """The 95 % interval of `change`, in percent, such as ``[-5.6, -4.4]``; empty without one."""
+    return _change(answer)[1]
+
+
+def change_and_interval(answer: Answer) -> str:
+    """Both: ``-5.0 % [-5.6, -4.4]``."""
+    return " ".join(part for part in _change(answer) if part)
+
+
+def _change(answer: Answer) -> tuple[str, str]:
+    if answer.ratio is None:
+        return NOT_MEASURED, ""
+    value = CHANGE.of(answer.ratio)
+    if answer.low is None or answer.high is None:
+        return f"{CHANGE.write(value, CHANGE.decimals(value))} %", ""
+    low, high = CHANGE.of(answer.low), CHANGE.of(answer.high)
+    decimals = CHANGE.decimals(value, low, high)
+    middle, first, last = (CHANGE.write(each, decimals) for each in (value, low, high))
+    return f"{middle} %", f"[{first}, {last}]"
+
+
+def worsening(share: float) -> str:
+    """A worsening in words: ``5 % worse``, ``1.2 % better``, ``no change``."""
+    if share == 0:
+        return "no change"
+    return f"{about(abs(share))} {'worse' if share > 0 else 'better'}"
+
+
+def limit(check: Check) -> str:
+    """What a check asks for: ``at most 5 % worse``, ``at most 2 s``, ``has a result``."""
+    if check.kind == "worse_by":
+        return f"at most {percent(check.limit or 0.0)} worse"
+    if check.kind in {"at_most", "at_least"}:
+        bound = NOT_MEASURED if check.limit is None else _bound(check)
+        return f"{check.kind.replace('_', ' ')} {bound}"
+    return "has a result" if check.kind == "failed" else "is there"
+
+
+def _bound(check: Check) -> str:
+    """A bound with the digits that its author wrote, in the unit that fits it."""
+    assert check.limit is not None
+    # A hair more: 1 GiB is not to become 1024 MiB by the rounding of a logarithm.
+    scale = scale_of(check.metric, check.unit, [check.limit * (1 + 1e-9)])
+    return f"{scale.of(check.limit):.10g}{scale.suffix}"
+
+
+def metric_name(key: str) -> str:
+    """A metric's name for a table's column: ``decode``, ``TTFT``, as ``edgebench`` shows it."""
+    return one_line(metric(key).short)
+
+
+def metric_label(key: str) -> str:
+    """A metric's name in a sentence or a heading: ``Decode rate``."""
+    return one_line(metric(key).label)
+
+
+def differing(differences: Iterable[Differing]) -> list[str]:
+    """What the sides did not run alike, each as ``threads: 2 → 1``; one line each, not escaped."""
+    return [one_line(f"{each.what}: {each.baseline} → {each.candidate}") for each in differences]
+
+
+def machine(record: MachineRecord) -> str:
+    """A machine in a line: ``AMD EPYC 9B14, 2 CPUs, x86_64 (3f9c2a…)``."""
+    cpus = f"{record.logical_cpus} CPU{'' if record.logical_cpus == 1 else 's'}"
+    return one_line(
+        f"{machine_name(record)}, {cpus}, {record.architecture} ({record.fingerprint[:8]})"
+    )
+
+
+def commit(record: CommitRecord | None) -> str:
+    """A commit in a few words: ``3f9c2a1b22 on main, with uncommitted changes``; empty if none."""
+    if record is None:
+        return ""
+    branch = f" on {record.branch}" if record.branch else ""
+    dirty = ", with uncommitted changes" if record.dirty else ""
+    return one_line(f"{record.sha[:_SHORT_SHA]}{branch}{dirty}")
+
+
+def side(one: Side) -> str:
+    """What a side is, in a line: its label, its date, its commit."""
+    newest = one.runs[-1]
+    made = f"{newest.created_at[:10]}"
+    several = f"{len(one.runs)} runs, the newest of " if len(one.runs) > 1 else ""
+    of = commit(newest.commit)
+    return one_line(f"{one.label} ({several}{made}{', commit ' + of if of else ''})")
+
+
+def decided(gate: Gate) -> str:
+    """How a gate decided, in one sentence."""
+    comparison = gate.comparison
+    how = (
+        "repetitions of the same block were compared with each other"
+        if comparison.matched.interleaved
+        else "the runs were made at different times, so a difference of up to "
+        f"{percent(comparison.noise_floor)} counts as noise"
+    )
+    return (
+        "A change breaks its limit when it is at least as large as the limit and certain at "
+        f"{percent(comparison.confidence)}, over all cells and metrics together; {how}."
+    )

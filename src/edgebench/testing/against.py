@@ -1,0 +1,67 @@
+"""A run that is interleaved with what it is compared with, in place of a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from edgebench.harness.against import changed
+from edgebench.harness.execute import Planned, execute_interleaved
+from edgebench.harness.results.model import Interleaved
+from edgebench.runners.registry import runner_classes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edgebench.harness.records import Settings
+    from edgebench.harness.scenario.model import Scenario
+    from edgebench.testing.marker import Against
+
+
+def run_against(scenario: Scenario, settings: Settings, against: Against) -> tuple[Path, Path]:
+    """Run a scenario, and the same with something changed, in the same blocks.
+
+    Args:
+        scenario: the candidate's.
+        settings: whose folder's name both runs' folders begin with.
+        against: what the baseline has in place of the scenario's; a relative path in it is
+            relative to the scenario.
+
+    Returns:
+        The folders of the candidate and of the baseline.
+
+    Raises:
+        UsageError: nothing here has such an option, or nothing changes.
+        EdgebenchError: nothing could be run.
+    """
+    sides = changed(
+        scenario,
+        [f"{key}={value}" for key, value in against],
+        runners=runner_classes(),
+        pythons=settings.pythons,
+        folder=settings.base,
+    )
+    session = settings.folder.name
+    folders = {
+        side: settings.folder.with_name(f"{session}-{side}") for side in ("baseline", "candidate")
+    }
+
+    def planned(own: Scenario, interleaved: Interleaved) -> Planned:
+        folder = folders[interleaved.side]
+        return Planned(own, replace(settings, folder=folder, interleaved=interleaved))
+
+    def told(side: str, partner: str) -> Interleaved:
+        return Interleaved.model_validate(
+            {
+                "session": session,
+                "side": side,
+                "partner": folders[partner].name,
+                "difference": sides.difference,
+            }
+        )
+
+    execute_interleaved(
+        planned(sides.baseline, told("baseline", "candidate")),
+        planned(sides.candidate, told("candidate", "baseline")),
+    )
+    return folders["candidate"], folders["baseline"]
