@@ -9,10 +9,10 @@ between the markers of a page.
     python benchmarks/gate_power.py --record RUN_DIR… --metric decode_rate OUT.json
 
 A file of recorded noise is JSON: `{"metric": …, "unit": …, "cells": [{"name": …, "blocks": […],
-"values": […]}]}`, a value for each block in the order of time, of a run in which nothing changed.
-Gates are made of stretches of it, the same ones for all cells, so that what cells share and how
-values follow each other stays; cells are used again, from another moment, where there are fewer
-than 40.
+"values": […]}]}`, a value for each block in the order of time, of a run in which nothing changed;
+where two interleaved runs are recorded together, two for each block, a pair. Gates are made of
+stretches of it, the same ones for all cells, so that what cells share and how values follow each
+other stays; cells are used again, from another moment, where there are fewer than 40.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import functools
 import json
 import math
 import os
+import statistics
 import sys
 import time
 import zlib
@@ -57,6 +58,7 @@ WORSE_BY = 0.02
 BLOCKS = 20
 SPREAD = 0.02
 SEGMENT = 10
+LEAST_VALUES = 2 * SEGMENT
 WAYS = ("interleaved", "separate")
 EFFECTS = (0.02, 0.03, 0.05, 0.10)
 REPETITIONS = (7, 10, 20, 40)
@@ -160,8 +162,10 @@ class Recording:
             starts = generator.random(-(-moments // SEGMENT))
             for at in range(round_start, min(round_start + len(self.series), cells)):
                 series = np.array(self.series[at % len(self.series)])
+                # Two values that stand beside each other from an even place on may be a pair.
+                series = series[: len(series) // 2 * 2]
                 picked = [
-                    (int(start * len(series)) + np.arange(SEGMENT)) % len(series)
+                    (2 * int(start * len(series) / 2) + np.arange(SEGMENT)) % len(series)
                     for start in starts
                 ]
                 out[at] = series[np.concatenate(picked)[:moments]]
@@ -365,41 +369,59 @@ def read_recording(path: Path) -> Recording:
     written = json.loads(path.read_text(encoding="utf-8"))
     series = []
     for cell in written["cells"]:
+        if len(cell["values"]) < LEAST_VALUES:
+            sys.exit(f"{path}: {cell['name']} has fewer than {LEAST_VALUES} values")
         logs = np.log(np.array(cell["values"], dtype=float))
         series.append(tuple(float(each) for each in logs - np.median(logs)))
     return Recording(path.stem, written["metric"], tuple(series))
 
 
 def record(folders: Sequence[Path], metric: str, out: Path) -> None:
-    """Write a run's values of one metric as a file of recorded noise."""
-    cells: dict[str, dict[int, list[float]]] = {}
+    """Write the values of one metric of runs in which nothing changed as recorded noise.
+
+    Two runs that were interleaved make one series a cell, in the order of time, so that values of
+    one block stand beside each other, as they do in a gate.
+    """
+    # Of a cell's block, of each run: when it was, and what.
+    cells: dict[str, dict[int, dict[str, list[tuple[str, float]]]]] = {}
     unit = ""
-    for folder in folders:
-        for trial in read_run(folder).trials:
+    runs = [read_run(folder) for folder in folders]
+    sessions = {run.record.interleaved.session for run in runs if run.record.interleaved}
+    together = len(sessions) == 1 and all(run.record.interleaved for run in runs)
+    for run in runs:
+        for trial in run.trials:
             value = trial.metrics.get(metric)
-            if trial.phase != "measured" or trial.status != "ok" or value is None:
-                continue
-            if value.value is None or value.value <= 0:
+            if trial.phase != "measured" or value is None or not value.value or value.value < 0:
                 continue
             unit = value.unit
             name = f"{trial.variant} / {trial.workload}"
-            name = f"{folder.name}: {name}" if len(folders) > 1 else name
-            cells.setdefault(name, {}).setdefault(trial.block, []).append(value.value)
-    if not cells:
-        sys.exit(f"no value of {metric} in {', '.join(map(str, folders))}")
-    written = {
-        "metric": metric,
-        "unit": unit,
-        "cells": [
+            if len(runs) > 1 and not together:
+                name = f"{run.path.name}: {name}"
+            block = cells.setdefault(name, {}).setdefault(trial.block, {})
+            block.setdefault(run.path.name, []).append((trial.started_at, value.value))
+    written = []
+    for name, blocks in cells.items():
+        each = [
+            (block, min(when for when, _ in of_run), statistics.median(v for _, v in of_run))
+            for block, by in blocks.items()
+            for of_run in by.values()
+            if not together or len(by) == len(runs)
+        ]
+        if not each:
+            continue
+        each.sort(key=lambda entry: (entry[0], entry[1]))
+        written.append(
             {
                 "name": name,
-                "blocks": list(blocks),
-                "values": [float(np.median(values)) for values in blocks.values()],
+                "blocks": [block for block, _, _ in each],
+                "values": [value for _, _, value in each],
             }
-            for name, blocks in cells.items()
-        ],
-    }
-    out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        )
+    if not written:
+        shown = ", ".join(map(str, folders))
+        sys.exit(f"no value of {metric} in {shown}, or in no block of all of them")
+    text = json.dumps({"metric": metric, "unit": unit, "cells": written}, indent=1)
+    out.write_text(text + "\n", encoding="utf-8")
 
 
 def replace_table(page: str, name: str, text: str) -> str:

@@ -105,10 +105,7 @@ def _refuse_other_model(one: ReportData, other: ReportData) -> None:
             _refuse(
                 "they are of different models",
                 (one, f"{_model(one)}, sha256 {mine[each][:HASH_DIGITS]} of {name}"),
-                (
-                    other,
-                    f"{_model(other)}, sha256 {theirs[each][:HASH_DIGITS]} of {name}",
-                ),
+                (other, f"{_model(other)}, sha256 {theirs[each][:HASH_DIGITS]} of {name}"),
                 f"Figures of different weights don't compare. {_APART}",
             )
     sources = [model_text(each.record, "source") for each in (one, other)]

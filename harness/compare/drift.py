@@ -97,8 +97,6 @@ def _waves(run: Floats) -> list[Floats]:
 
 def _shared(found: Floats) -> Floats:
     """The mean over waves of each question, drawn towards that of all questions."""
-    if not len(found):
-        return np.zeros(1)
     known = ~np.isnan(found)
     if not np.any(known):
         return np.zeros(found.shape[1])
@@ -132,7 +130,9 @@ def _between_runs(sides: Sequence[Sequence[Floats]]) -> Floats:
         freedom += len(runs) - 1
         means = np.array([_middle(run) for run in runs])
         size = float(np.mean([len(run) for run in runs]))
-        between.append((len(runs) - 1) * size * np.nanvar(means, axis=0, ddof=1))
+        known = ~np.isnan(means)
+        middle = np.where(known, means, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        between.append(size * np.sum(np.where(known, means - middle, 0.0) ** 2, axis=0))
     noise = np.mean(within, axis=0)
     noise = np.where(noise > 0.0, noise, np.nan)
     excess = _shared((np.sum(between, axis=0) / freedom / noise - 1.0)[None, :])

@@ -51,11 +51,18 @@ def read_side(paths: Sequence[Path], *, fingerprint: str | None = None) -> Side:
         NotComparableError: several runs can't be one side; it names the two.
     """
     sides = [side for path in paths for side in _read(path, fingerprint)]
-    return merged(sides, _label(paths))
+    return sides[0] if len(sides) == 1 else merged(sides, _label(paths))
 
 
-def read_baseline_side(paths: Sequence[Path], *, fingerprint: str | None = None) -> Side:
+def read_baseline_side(
+    paths: Sequence[Path], *, fingerprint: str | None = None, across_machines: bool = False
+) -> Side:
     """The same, of what others are measured by: without it nothing can be compared.
+
+    Args:
+        paths: as of `read_side`.
+        fingerprint: as of `read_side`.
+        across_machines: whether the only baseline in a folder will do, of whatever machine it is.
 
     Raises:
         BaselineError: it is missing or can't be read.
@@ -63,6 +70,10 @@ def read_baseline_side(paths: Sequence[Path], *, fingerprint: str | None = None)
     """
     try:
         return read_side(paths, fingerprint=fingerprint)
+    except BaselineError:
+        if not across_machines:
+            raise
+        return read_side(paths)
     except ResultError as error:
         msg = f"There is no baseline to compare with: {error.message}"
         raise BaselineError(msg, remedy=error.remedy) from error

@@ -26,7 +26,7 @@ FAMILY = 40
 """Series in a history, at least, over all of which a false alarm is as rare as `CONFIDENCE` says.
 As a least one, so that a series by itself says what it says among others."""
 
-MOST_RUNS = 400
+MOST_RUNS = 200
 """The newest of a series, that are looked at."""
 
 LEAST_CHANGE = 0.005

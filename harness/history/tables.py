@@ -175,8 +175,8 @@ def metrics(connection: sqlite3.Connection) -> tuple[str, ...]:
 def series(connection: sqlite3.Connection, selection: Selection) -> Iterator[Series]:
     """The series that are selected, their runs oldest first."""
     runs = {
-        number: RunFacts(*facts, None if dirty is None else bool(dirty))
-        for number, *facts, dirty in connection.execute(
+        row[0]: RunFacts(*(*row[1:11], None if row[11] is None else bool(row[11])))
+        for row in connection.execute(
             f"SELECT number, {_RUN} FROM runs WHERE left_out = '' ORDER BY moment, created_at"  # noqa: S608 - our own names
         )
     }
@@ -184,10 +184,10 @@ def series(connection: sqlite3.Connection, selection: Selection) -> Iterator[Ser
     taken = {number: run for number, run in runs.items() if selection.takes_run(run)}
     order = {number: place for place, number in enumerate(taken)}
     setups: dict[int, Setup] = {}
-    for number, *facts, testing, identity in connection.execute(
+    for fields in connection.execute(
         f"SELECT number, {_SUBJECT} FROM subjects"  # noqa: S608 - our own names
     ).fetchall():
-        subject = Subject(*facts, bool(testing), identity)
+        number, subject = fields[0], Subject(*(*fields[1:10], bool(fields[10]), fields[11]))
         if not selection.takes(subject):
             continue
         rows = connection.execute(
@@ -197,7 +197,9 @@ def series(connection: sqlite3.Connection, selection: Selection) -> Iterator[Ser
         for row in found:
             if row[5] not in setups:
                 setups[row[5]] = _said(connection, row[5])
-        points = tuple(Point(taken[row[0]], *row[1:5], setups[row[5]]) for row in found)
+        points = tuple(
+            Point(taken[row[0]], row[1], row[2], row[3], row[4], setups[row[5]]) for row in found
+        )
         if points:
             yield Series(subject, points)
 

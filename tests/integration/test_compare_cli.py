@@ -327,3 +327,23 @@ def test_names_from_a_file_do_nothing_to_the_terminal(tmp_path: Path, compare: C
     assert done.returncode == ExitStatus.DONE, done.stderr
     assert "\x1b" not in done.stdout
     assert "\u202e" not in done.stdout
+
+
+def test_a_folder_of_baselines_has_that_of_the_machine(tmp_path: Path, compare: Compare) -> None:
+    """Another machine's only will do where that is asked for."""
+    one = _made(tmp_path / "a", {"decode_rate": list(RATES)})
+    saved = tmp_path / "baselines"
+    assert run_command_line(["baseline", "save", str(one), "--dir", str(saved)]) == ExitStatus.DONE
+    other = _made(tmp_path / "b", {"decode_rate": [0.8 * each for each in RATES]})
+    done = compare(saved, other)
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    assert "1 worse" in done.stdout
+    record, _ = handmade({"v": {"decode_rate": list(RATES)}})
+    machine = record.machine.model_dump() | {"fingerprint": "0" * 16, "kernel": "7.0"}
+    away = _made(tmp_path / "c", {"decode_rate": list(RATES)}, machine=machine)
+    refused = compare(saved, away)
+    assert refused.returncode == ExitStatus.NOT_COMPARABLE
+    assert "no baseline of this machine" in refused.stderr
+    allowed = compare(saved, away, "--across-machines")
+    assert allowed.returncode == ExitStatus.DONE, allowed.stderr
+    assert "across machines:" in allowed.stdout

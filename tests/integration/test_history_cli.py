@@ -9,9 +9,6 @@ import pytest
 from command_line import edgebench
 from history_sample import change, sha, write_run, write_runs
 
-from edgebench.harness.scenario.loader import load_scenario
-from edgebench.runners.registry import runner_classes
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -78,9 +75,8 @@ def test_a_page_is_written(results, tmp_path):
     done = edgebench("history", results, "--html", file)
     assert done.returncode == 0, done.stderr
     text = file.read_text(encoding="utf-8")
-    assert text.count("<svg xmlns") == 2
+    assert text.count('role="img"') == 2
     assert "−10.0 %" in text
-    assert "http://www.w3.org" in text
     assert "src=" not in text
 
 
@@ -119,8 +115,7 @@ def test_a_folder_without_runs_says_what_was_meant(tmp_path):
 
 def test_real_runs_of_the_testing_runner_are_labelled(make_scenario, run_fake, tmp_path):
     """Three runs by the harness make a series, marked as made up."""
-    path = make_scenario("options: {token_s: 0.01, virtual_clock: true}")
-    assert load_scenario(path, runners=runner_classes()).name == "fake"
+    path = make_scenario("token_s: 0.01, virtual_clock: true")
     for _time in range(3):
         run_fake(path)
     done = edgebench("history", tmp_path / "results")

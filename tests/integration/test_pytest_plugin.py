@@ -8,9 +8,12 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+
+from edgebench.harness.compare.baselines import read_baseline, save_baseline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,8 +203,11 @@ def test_a_baseline_that_is_no_use_fails_with_its_reason(saved: Path) -> None:
     (path,) = saved.glob("baselines/fake/*.json")
     text = path.read_text("utf-8")
     spoiled = saved / "spoiled"
-    (spoiled / "elsewhere").mkdir(parents=True)
-    (spoiled / "elsewhere" / "0123456789abcdef.json").write_text(text, encoding="utf-8")
+    spoiled.mkdir()
+    side = read_baseline(path)
+    elsewhere = side.machine.model_copy(update={"fingerprint": "0123456789abcdef"})
+    moved = replace(side, runs=tuple(replace(run, machine=elsewhere) for run in side.runs))
+    save_baseline(moved, spoiled / "elsewhere" / "0123456789abcdef.json")
     (spoiled / "cut.json").write_text(text[: len(text) // 2], encoding="utf-8")
     (spoiled / "empty.json").touch()
     newer = text.replace('"schema_version": 1', '"schema_version": 99', 1)

@@ -122,7 +122,7 @@ def compare(
         baseline, candidate = interleaved_pair(baseline)
     theirs = read_side([candidate])
     fingerprint = theirs.machine.fingerprint
-    mine = read_baseline_side([baseline], fingerprint=fingerprint)
+    mine = read_baseline_side([baseline], fingerprint=fingerprint, across_machines=across_machines)
     matched = match(mine, theirs, across_machines=across_machines)
     found = comparing.compare(
         matched,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.compare.baselines import (
     SUFFIX,
+    baseline_files,
     find_baseline,
     read_baseline,
     save_baseline,
@@ -59,11 +60,21 @@ def baseline_side(where: Path, scenario: str, fingerprint: str) -> Side:
     if not own.is_dir() and not any(where.glob(f"*{SUFFIX}")):
         msg = f"There is no baseline of {one_line(scenario)} in {where}."
         raise NoBaselineError(msg)
+    folder = own if own.is_dir() else where
     try:
-        path = find_baseline(own if own.is_dir() else where, fingerprint)
+        path = find_baseline(folder, fingerprint)
     except BaselineError as error:
+        if any(_is_of(each, fingerprint) for each in baseline_files(folder)):
+            raise  # there are several
         raise NoBaselineError(error.message) from error
     return read_baseline(path)
+
+
+def _is_of(path: Path, fingerprint: str) -> bool:
+    try:
+        return read_baseline(path).machine.fingerprint == fingerprint
+    except BaselineError:
+        return False
 
 
 def save_cells(where: Path, scenario: str, side: Side, keys: Collection[CellKey]) -> Path:

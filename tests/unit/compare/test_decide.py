@@ -265,3 +265,33 @@ def test_smaller_changes_and_more_questions_take_more_repetitions() -> None:
     assert repetitions_for(apart, 0.01, questions=1) is None
     assert repetitions_for(apart, 0.0, questions=1) is None
     assert repetitions_for(apart, 0.05, questions=1) is not None
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_two_blocks_are_answered_without_certainty(paired: bool) -> None:
+    """Of several questions of two blocks each, none is certain, and none has an interval."""
+    for answer in decide(noisy(14, 2, questions=3, slower=0.5, paired=paired)):
+        assert answer.n == 2
+        assert answer.p_worse is not None
+        assert answer.p_worse > 0.05
+        assert answer.noticeable is answer.low is None
+        assert "too few for an interval" in (answer.no_interval or "")
+
+
+def test_several_runs_on_a_side_may_lack_a_question() -> None:
+    """A cell that only one of three runs of a side has is compared by what there is."""
+    generator = np.random.default_rng(15)
+
+    def side(names: str) -> dict[tuple[str, int], float]:
+        return {
+            (name, block): float(np.exp(0.01 * generator.normal()))
+            for name in names
+            for block in range(5)
+        }
+
+    answers = decide(
+        [Question(side("abc"), side("xyz"), "lower"), Question(side("b"), side("z"), "lower")]
+    )
+    assert [each.n for each in answers] == [15, 5]
+    assert all(each.p_worse is not None and each.p_worse > 0.05 for each in answers)
+    assert all(each.inflation >= 1 for each in answers)
