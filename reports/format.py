@@ -129,7 +129,8 @@ def scale_for(unit: str, values: Iterable[float | None]) -> Scale:
         size, name = ladder[0]
         return Scale(name, size)
     # The geometric mean: one slow variant in the column does not turn the others into 0.01.
-    typical = math.exp(sum(math.log(size) for size in sizes) / len(sizes))
+    # A hair more: a column of 1 GiB is not to become 1024 MiB by the rounding of a logarithm.
+    typical = math.exp(sum(math.log(size) for size in sizes) / len(sizes)) * (1 + 1e-9)
     for size, name in ladder:
         if typical >= size:
             return Scale(name, size)

@@ -158,7 +158,8 @@ def _known(pair: Pair, key: str, better: Better) -> Answer | None:
         return Answer(None, reason=reason)
     if not any(mine.values) and not any(theirs.values):
         blocks = min(len(mine.by_block()), len(theirs.by_block()))
-        return Answer(1.0, 1.0, 1.0, n=blocks, p_worse=1.0, p_better=1.0)
+        paired = bool(mine.by_block().keys() & theirs.by_block().keys())
+        return Answer(1.0, 1.0, 1.0, paired=paired, n=blocks, p_worse=1.0, p_better=1.0)
     if key in FACTS:
         return _fact(mine.values[-1], theirs.values[-1], better)
     if pair.candidate.workload.kind == "quality" and key not in TESTED:
@@ -218,7 +219,7 @@ def _compared(
         why = answer.reason or ""
     elif verdict == "cant_tell":
         if blocks is not None and blocks > answer.n:
-            repetitions = blocks * _per_block(row)
+            repetitions = blocks * row.pair.per_block
         why = unsettled(answer, margin=margin, repetitions=repetitions, quality=row.is_quality)
     return Compared(
         pair=row.pair,
@@ -246,14 +247,6 @@ def _median(samples: Samples | None) -> float | None:
     if samples is None or not samples.values or max(samples.values) > _LARGEST:
         return None
     return statistics.median(samples.values)
-
-
-def _per_block(row: _Row) -> int:
-    """Measured repetitions of a block, as people ask for them; a load is one of its block."""
-    found = row.pair.candidate.metrics.values()
-    return max(
-        (len(each.values) // len(set(each.blocks)) for each in found if each.values), default=1
-    )
 
 
 def _notes(matched: Matched, rows: Sequence[Compared], noise_floor: float) -> Iterator[str]:

@@ -177,6 +177,13 @@ class Pair:
         """The candidate's name for it: ``VARIANT / WORKLOAD``, as patterns match it."""
         return f"{self.candidate.variant.id} / {self.candidate.workload.name}"
 
+    @property
+    def per_block(self) -> int:
+        """The candidate's repetitions in one block, at least 1; a load is one of its block."""
+        found = self.candidate.metrics.values()
+        counts = (len(each.values) // len(set(each.blocks)) for each in found if each.values)
+        return max(counts, default=1)
+
 
 @dataclass(frozen=True, slots=True)
 class Matched:

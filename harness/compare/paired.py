@@ -72,7 +72,8 @@ def paired_test(differences: Floats, *, level: float) -> PairedTest:
         for test in (worse, better):
             test.add(scores)
             test.add(-scores)
-    return PairedTest(worse.result(level), better.result(level), scale)
+    every = len(unit) <= ALL_UP_TO
+    return PairedTest(worse.result(level, every=every), better.result(level, every=every), scale)
 
 
 def clip(values: Floats) -> Floats:

@@ -86,7 +86,8 @@ def unpaired_test(
     for choices in _labels(len(baseline), len(candidate)):
         for exchange, test in tests:
             test.add(scale.scores(exchange.correlations(choices)))
-    worse, better = (test.result(level) for _, test in tests)
+    every = _can_try_all(len(baseline), len(candidate))
+    worse, better = (test.result(level, every=every) for _, test in tests)
     return UnpairedTest(worse, better, scale)
 
 
@@ -123,10 +124,14 @@ class _Exchange:
         return np.where(share > 0.0, sums, 0.0)
 
 
+def _can_try_all(baseline: int, candidate: int) -> bool:
+    return -log_chance(baseline, candidate) <= math.log(ALL_UP_TO)
+
+
 def _labels(baseline: int, candidate: int) -> Iterator[Floats]:
     """Choices of the candidate's blocks, one a row; the observed one first."""
     blocks = baseline + candidate
-    if -log_chance(baseline, candidate) <= math.log(ALL_UP_TO):
+    if _can_try_all(baseline, candidate):
         every = itertools.combinations(range(blocks - 1, -1, -1), candidate)
         while chunk := list(itertools.islice(every, CHUNK)):
             labels = np.zeros((len(chunk), blocks))

@@ -195,4 +195,4 @@ def _signed(share: float) -> str:
 
 
 def _chance(p: float) -> str:
-    return f"{100 * p:.2g} %"
+    return about(p)

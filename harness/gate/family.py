@@ -12,7 +12,7 @@ from edgebench.harness.compare.quality import TESTED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.harness.compare.model import Compared, Pair
+    from edgebench.harness.compare.model import Compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Family:
         )
         if blocks is None or blocks <= row.answer.n:
             return None
-        return blocks * _per_block(row.pair)
+        return blocks * row.pair.per_block
 
 
 def _is_rated(row: Compared) -> bool:
@@ -72,13 +72,3 @@ def _is_rated(row: Compared) -> bool:
 
 def _is_sampled(row: Compared) -> bool:
     return row.answer.p_worse is not None and row.metric not in FACTS and not _is_rated(row)
-
-
-def _per_block(pair: Pair) -> int:
-    """Measured repetitions of a block, as people ask for them; a load is one of its block."""
-    counts = [
-        len(each.values) // len(set(each.blocks))
-        for each in pair.candidate.metrics.values()
-        if each.values
-    ]
-    return max([1, *counts])

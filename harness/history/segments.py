@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+
+from edgebench.harness.history import student
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,11 +70,11 @@ class Noise:
 
     def chance(self, t: float) -> float:
         """The two-sided p of a difference of so many standard deviations."""
-        return float(2 * stdtr(self.freedom, -abs(t)))
+        return student.two_sided(t, self.freedom)
 
     def quantile(self, share: float) -> float:
         """Of Student's distribution with these degrees of freedom."""
-        return float(stdtrit(self.freedom, share))
+        return student.quantile(share, self.freedom)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import erfc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +68,7 @@ def line(series: Prepared, start: int, end: int) -> Line | None:
     variance = count * (count - 1) * (2 * count + 5)
     variance -= int(np.sum(ties * (ties - 1) * (2 * ties + 5)))
     spread = math.sqrt(max(variance, 1) / 18 * noise.inflation)
-    chance = float(erfc(max(abs(score) - 1, 0.0) / spread / math.sqrt(2)))
+    chance = math.erfc(max(abs(score) - 1, 0.0) / spread / math.sqrt(2))
     slopes = np.sort(rises / (columns - rows))
     half = _Z * spread
     last = len(slopes) - 1

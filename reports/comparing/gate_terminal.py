@@ -6,6 +6,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final
 
+from edgebench.harness.gate.wording import percent
 from edgebench.reports.comparing import words
 from edgebench.reports.text import clean, one_line, tail
 
@@ -77,7 +78,7 @@ def _check(check: Check, width: int) -> Iterator[str]:
     yield from _wrapped(one_line(check.message), width, 4)
     allowance = check.allowance
     if check.status == "allowed" and allowance is not None:
-        up_to = "" if allowance.worse_by is None else f"up to {words.percent(allowance.worse_by)} "
+        up_to = "" if allowance.worse_by is None else f"up to {percent(allowance.worse_by)} "
         told = f"allowed {up_to}until {allowance.until.isoformat()}: {one_line(allowance.reason)}"
         yield from _wrapped(told, width, 6)
     if check.status in _WITH_DETAIL and check.detail:

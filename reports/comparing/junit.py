@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 from edgebench import __version__
+from edgebench.harness.gate.wording import percent
 from edgebench.reports.comparing import words
 from edgebench.reports.text import clean, one_line
 
@@ -49,7 +50,7 @@ def gate_junit(gate: Gate) -> str:
         ("edgebench", __version__),
         ("headline", gate.headline),
         ("policy", gate.policy),
-        ("confidence", words.percent(gate.comparison.confidence)),
+        ("confidence", percent(gate.comparison.confidence)),
         ("baseline", words.side(matched.baseline)),
         ("candidate", words.side(matched.candidate)),
         ("machine", words.machine(matched.candidate.machine)),

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from edgebench.harness.gate.wording import percent
 from edgebench.reports.comparing import words
 from edgebench.reports.comparing.blocks import Block, fitted, table
 from edgebench.reports.comparing.markdown_words import name, sentence, within
@@ -83,8 +84,8 @@ def comparison_markdown(comparison: Comparison) -> str:
         *_across(matched),
         replace(
             _rows(comparison.rows),
-            after=f"Certain at {words.percent(comparison.confidence)} over all of it together; "
-            f"up to {words.percent(comparison.margin)} counts as the same.",
+            after=f"Certain at {percent(comparison.confidence)} over all of it together; "
+            f"up to {percent(comparison.margin)} counts as the same.",
         ),
         *_list(
             "**What can't be told:**",

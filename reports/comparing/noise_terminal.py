@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
+from edgebench.harness.gate.wording import about, percent
 from edgebench.reports.comparing import words
 from edgebench.reports.format import NOT_MEASURED
 from edgebench.reports.text import one_line
@@ -72,7 +73,7 @@ def _noise_columns(row: Noise) -> tuple[str, ...]:
 
 
 def _noticed(report: NoiseReport, width: int) -> Iterator[str]:
-    confidence = words.percent(report.comparison.confidence)
+    confidence = percent(report.comparison.confidence)
     yield from _wrapped(
         f"The smallest change for the worse that a gate would notice in 95 % of cases, "
         f"{confidence} certain over all of these together, by repetitions:",
@@ -101,7 +102,7 @@ def _noticed(report: NoiseReport, width: int) -> Iterator[str]:
 
 
 def _outcome(report: NoiseReport, width: int) -> Iterator[str]:
-    confidence = words.percent(report.comparison.confidence)
+    confidence = percent(report.comparison.confidence)
     if not report.alarms:
         yield from _wrapped(
             f"No difference was called certain at {confidence}, as it must be: there is none.",
@@ -114,7 +115,7 @@ def _outcome(report: NoiseReport, width: int) -> Iterator[str]:
         width,
     )
     for row in report.alarms:
-        change = words.percent(round(row.ratio - 1, 4))
+        change = percent(round(row.ratio - 1, 4))
         text = f"{one_line(row.cell)}: {words.metric_name(row.metric)} by {change}"
         yield from _wrapped(text, width, _INDENT)
     yield from _wrapped(
@@ -170,7 +171,7 @@ def _table(
 def _share(value: float | None, none: str = NOT_MEASURED) -> str:
     if value is None:
         return none
-    return words.about(value) if value < _MOST else f"> {words.percent(_MOST)}"
+    return about(value) if value < _MOST else f"> {percent(_MOST)}"
 
 
 def _wrapped(text: str, width: int, indent: str = "", *, hanging: bool = False) -> list[str]:

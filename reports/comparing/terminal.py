@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
+from edgebench.harness.gate.wording import percent
 from edgebench.reports.comparing import words
 from edgebench.reports.text import one_line
 
@@ -57,8 +58,8 @@ def headline(comparison: Comparison) -> str:
     if not counts:
         return "Nothing was compared: neither side has a value of what was asked about."
     said = [f"{counts[each]} {words.VERDICTS[each]}" for each in _ORDER if counts[each]]
-    certain = words.percent(comparison.confidence)
-    same = words.percent(comparison.margin)
+    certain = percent(comparison.confidence)
+    same = percent(comparison.margin)
     across = comparison.matched.across_machines
     return (
         f"{', '.join(said)} ({certain} certain, over all of them together; a change within {same} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from edgebench.harness.gate.wording import about, percent
 from edgebench.harness.metrics.definitions import metric
 from edgebench.reports.format import CHANGE, NOT_MEASURED, scale_of
 from edgebench.reports.run_labels import machine_name
@@ -36,21 +37,6 @@ STATUSES: dict[Status, str] = {
 
 _MOST_DIGITS = 6
 _SHORT_SHA = 10
-_LEAST_PERCENT = 0.01
-_WHOLE_PERCENT = 99.5
-
-
-def percent(share: float) -> str:
-    """A share that somebody wrote, with all its digits: ``2.5 %``, ``99.99 %``."""
-    return f"{round(100 * share, 6):.10g} %"
-
-
-def about(share: float) -> str:
-    """A share that was measured, with the two digits that are worth showing: ``6.1 %``."""
-    value = 100 * share
-    if value and abs(value) < _LEAST_PERCENT:
-        return f"under {_LEAST_PERCENT} %"
-    return f"{value:.0f} %" if abs(value) >= _WHOLE_PERCENT else f"{value:.2g} %"
 
 
 def figures(row: Compared) -> tuple[str, str]:
@@ -119,8 +105,7 @@ def limit(check: Check) -> str:
 def _bound(check: Check) -> str:
     """A bound with the digits that its author wrote, in the unit that fits it."""
     assert check.limit is not None
-    # A hair more: 1 GiB is not to become 1024 MiB by the rounding of a logarithm.
-    scale = scale_of(check.metric, check.unit, [check.limit * (1 + 1e-9)])
+    scale = scale_of(check.metric, check.unit, [check.limit])
     return f"{scale.of(check.limit):.10g}{scale.suffix}"
 
 

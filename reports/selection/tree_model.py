@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from edgebench.harness.scenario.problems import shown
-from edgebench.harness.scenario.values import LABEL, Slug, Text, refusal
+from edgebench.harness.scenario.values import LABEL, Slug, Text, format_version, refusal
 from edgebench.harness.scenario.written import STRICT
 from edgebench.reports.languages import ENGLISH, N_, _, current
 
@@ -26,16 +26,7 @@ _YES_NO: Final = {"yes": N_("yes"), "no": N_("no")}
 
 
 def _version(value: object) -> object:
-    if type(value) is int and value > SCHEMA_VERSION:
-        message = (
-            f"written for a newer edgebench, format {value}; this one reads up to format "
-            f"{SCHEMA_VERSION}: upgrade edgebench"
-        )
-        raise refusal(message)
-    if type(value) is not int or value != SCHEMA_VERSION:
-        message = f"must be {SCHEMA_VERSION}, got {shown(value)}"
-        raise refusal(message)
-    return value
+    return format_version(value, SCHEMA_VERSION)
 
 
 def _words(value: object) -> object:

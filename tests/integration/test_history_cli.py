@@ -27,7 +27,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_overview_is_a_line_for_each_series(results):
-    """What it was, what it is, its trend and its change, at 80 columns; what is left out is said."""
+    """First and last, trend and change, at 80 columns; what is left out is said."""
     done = edgebench("history", results)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

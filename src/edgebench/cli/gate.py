@@ -117,18 +117,23 @@ def _outcome(
     from edgebench.harness.compare.matching import match  # noqa: PLC0415
     from edgebench.harness.gate.evaluate import evaluate  # noqa: PLC0415
 
-    baseline, candidate = _sides(baselines, candidates)
+    baseline, candidate = _sides(baselines, candidates, across_machines=across_machines)
     matched = match(baseline, candidate, across_machines=across_machines)
     today = datetime.now(UTC).date()
     return evaluate(matched, policy, today=today, policy_name=policy_name)
 
 
-def _sides(baselines: Sequence[Path], candidates: Sequence[Path]) -> tuple[Side, Side]:
+def _sides(
+    baselines: Sequence[Path], candidates: Sequence[Path], *, across_machines: bool
+) -> tuple[Side, Side]:
     from edgebench.harness.compare.sides import read_baseline_side, read_side  # noqa: PLC0415
 
     candidate = read_side(candidates)
     found = baselines or _partners(candidates)
-    return read_baseline_side(found, fingerprint=candidate.machine.fingerprint), candidate
+    baseline = read_baseline_side(
+        found, fingerprint=candidate.machine.fingerprint, across_machines=across_machines
+    )
+    return baseline, candidate
 
 
 def _partners(candidates: Sequence[Path]) -> list[Path]:

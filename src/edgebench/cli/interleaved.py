@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import secrets
 import signal
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,10 +18,10 @@ from edgebench.harness.errors import (
     ResultError,
     UsageError,
 )
-from edgebench.harness.execute import Planned, execute_interleaved, new_run_folder
+from edgebench.harness.execute import Planned, execute_interleaved
+from edgebench.harness.interleaving import PlannedPair
 from edgebench.harness.overrides import apply_overrides
 from edgebench.harness.records import Settings
-from edgebench.harness.results.model import Interleaved
 from edgebench.harness.results.run import read_run, refuse_strays
 from edgebench.harness.scenario.find import find_scenario
 from edgebench.harness.scenario.loader import load_scenario
@@ -39,22 +37,6 @@ if TYPE_CHECKING:
     from edgebench.harness.observer import Observer
     from edgebench.harness.overrides import Overrides
     from edgebench.harness.results.run import Run
-
-Side: TypeAlias = Literal["baseline", "candidate"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPair:
-    """The two sides of an interleaved run."""
-
-    baseline: Planned
-    candidate: Planned
-
-    @property
-    def folders(self) -> tuple[Path, Path]:
-        """The baseline's, then the candidate's."""
-        return self.baseline.settings.folder, self.candidate.settings.folder
-
 
 # Before ------------------------------------------------------------------------------------------
 
@@ -79,40 +61,6 @@ def sides_against(
     loaded = load_scenario(path, runners=runner_classes(), configured=pythons)
     other = apply_overrides(loaded, overrides)
     return other_scenario(scenario, other, given[0], pythons=pythons), path
-
-
-def planned_pair(
-    sides: Sides,
-    settings: Settings,
-    out: Path,
-    baseline_path: Path | None = None,
-) -> PlannedPair:
-    """Two new run folders beside each other.
-
-    Args:
-        sides: the scenarios.
-        settings: of both, apart from their folders.
-        out: the folder for results.
-        baseline_path: the baseline's own file, where it has one.
-    """
-    folder = new_run_folder(out, sides.candidate.name)
-    session = secrets.token_hex(8)
-
-    def settings_of(side: Side, partner: Side) -> Settings:
-        interleaved = Interleaved(
-            session=session,
-            side=side,
-            partner=f"{folder.name}-{partner}",
-            difference=sides.difference,
-        )
-        own = folder.with_name(f"{folder.name}-{side}")
-        return replace(settings, folder=own, interleaved=interleaved)
-
-    first = settings_of("baseline", "candidate")
-    second = settings_of("candidate", "baseline")
-    if baseline_path is not None:
-        first = replace(first, base=baseline_path.parent, scenario_path=baseline_path.resolve())
-    return PlannedPair(Planned(sides.baseline, first), Planned(sides.candidate, second))
 
 
 def resumed_pair(run: Run, pythons: Mapping[str, str]) -> PlannedPair:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from edgebench.cli.interleaved import PlannedPair
+    from edgebench.harness.interleaving import PlannedPair
     from edgebench.harness.noise import NoiseReport
 
 SCHEMA_VERSION = 1
@@ -69,7 +69,6 @@ def noise(
     """Run SCENARIO against itself: how noisy is it here, and what could a gate notice?"""
     # Imported late: `edgebench --help` needs none of it.
     from edgebench.cli.interleaved import (  # noqa: PLC0415
-        planned_pair,
         run_pair,
         stop_on_terminate,
         tell_how_to_go_on,
@@ -77,6 +76,8 @@ def noise(
     from edgebench.cli.progress import make_observer  # noqa: PLC0415
     from edgebench.harness.against import Sides  # noqa: PLC0415
     from edgebench.harness.errors import ExitStatus  # noqa: PLC0415
+    from edgebench.harness.execute import new_run_folder  # noqa: PLC0415
+    from edgebench.harness.interleaving import planned_pair  # noqa: PLC0415
     from edgebench.harness.overrides import Overrides, apply_overrides  # noqa: PLC0415
     from edgebench.harness.records import Settings  # noqa: PLC0415
     from edgebench.harness.scenario.config import load_config  # noqa: PLC0415
@@ -91,13 +92,13 @@ def noise(
     overrides = Overrides(runners, workloads, repetitions, time_budget)
     resolved = apply_overrides(loaded, overrides)
     settings = Settings(
-        folder=out,  # each side has its own
+        folder=new_run_folder(out, resolved.name),  # each side has its own beside it
         base=path.parent,
         scenario_path=path.resolve(),
         pythons=pythons,
         command=["edgebench", *sys.argv[1:]],
     )
-    pair = planned_pair(Sides(resolved, resolved, ""), settings, out)
+    pair = planned_pair(Sides(resolved, resolved, ""), settings)
     stop_on_terminate()
     try:
         with make_observer(quiet=as_json) as observer:

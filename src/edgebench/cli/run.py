@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from edgebench.cli.interleaved import (
-    PlannedPair,
     finish_pair,
-    planned_pair,
     resumed_pair,
     resumed_scenario,
     run_pair,
@@ -23,6 +21,7 @@ from edgebench.cli.progress import make_observer
 from edgebench.cli.report_options import format_option, lang_option
 from edgebench.harness.errors import EdgebenchError, ExitStatus, UsageError
 from edgebench.harness.execute import execute, new_run_folder
+from edgebench.harness.interleaving import planned_pair
 from edgebench.harness.overrides import Overrides, apply_overrides
 from edgebench.harness.records import Settings
 from edgebench.harness.results.run import read_run, refuse_strays
@@ -32,6 +31,7 @@ from edgebench.harness.scenario.loader import load_scenario
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
+    from edgebench.harness.interleaving import PlannedPair
     from edgebench.harness.results.run import Run
 
 EPILOG = """\
@@ -135,7 +135,7 @@ def run(
     )
     if against:
         sides, baseline_path = sides_against(resolved, against, overrides, pythons)
-        pair = planned_pair(sides, settings, out, baseline_path)
+        pair = planned_pair(sides, settings, baseline_path)
     stop_on_terminate()
     if pair is not None:
         return _run_pair(pair, formats, lang, as_json=as_json)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from edgebench.harness.against import changed
-from edgebench.harness.execute import Planned, execute_interleaved
-from edgebench.harness.results.model import Interleaved
+from edgebench.harness.execute import execute_interleaved
+from edgebench.harness.interleaving import planned_pair
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
@@ -41,27 +40,7 @@ def run_against(scenario: Scenario, settings: Settings, against: Against) -> tup
         pythons=settings.pythons,
         folder=settings.base,
     )
-    session = settings.folder.name
-    folders = {
-        side: settings.folder.with_name(f"{session}-{side}") for side in ("baseline", "candidate")
-    }
-
-    def planned(own: Scenario, interleaved: Interleaved) -> Planned:
-        folder = folders[interleaved.side]
-        return Planned(own, replace(settings, folder=folder, interleaved=interleaved))
-
-    def told(side: str, partner: str) -> Interleaved:
-        return Interleaved.model_validate(
-            {
-                "session": session,
-                "side": side,
-                "partner": folders[partner].name,
-                "difference": sides.difference,
-            }
-        )
-
-    execute_interleaved(
-        planned(sides.baseline, told("baseline", "candidate")),
-        planned(sides.candidate, told("candidate", "baseline")),
-    )
-    return folders["candidate"], folders["baseline"]
+    pair = planned_pair(sides, settings)
+    execute_interleaved(pair.baseline, pair.candidate)
+    baseline, candidate = pair.folders
+    return candidate, baseline

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgebench.harness.history import trend
+from edgebench.harness.history import student, trend
 from edgebench.harness.history.changes import MOST_RUNS, find
 from edgebench.harness.history.segments import SHORTEST, cuts, prepared
 
@@ -149,6 +149,14 @@ def test_an_upturned_series_says_the_same_upside_down():
     up, down = find(values).changes[0], find(1 / values).changes[0]
     assert up.at == down.at
     assert up.ratio == pytest.approx(1 / down.ratio)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 8, 48, 198])
+@pytest.mark.parametrize("t", [0.0, 0.3, 1.0, 2.5, 7.0, 40.0])
+def test_students_distribution_is_that_of_scipy(freedom, t):
+    """Chances down to the smallest, and the quantile of a 95 % interval."""
+    assert student.two_sided(t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-9)
+    assert student.quantile(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom))
 
 
 def test_the_cuts_are_the_best_of_all():

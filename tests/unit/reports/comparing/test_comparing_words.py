@@ -8,6 +8,7 @@ import gate_sample as made
 import pytest
 
 from edgebench.harness.compare.model import Answer
+from edgebench.harness.gate.wording import about, percent
 from edgebench.harness.results.model import CommitRecord
 from edgebench.reports.comparing import words
 
@@ -18,7 +19,7 @@ from edgebench.reports.comparing import words
 )
 def test_a_share_that_somebody_wrote_keeps_its_digits(share: float, text: str) -> None:
     """A confidence of 99.99 % is not shown as 100 %, nor 7 % as 7.000000000000001 %."""
-    assert words.percent(share) == text
+    assert percent(share) == text
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_a_share_that_somebody_wrote_keeps_its_digits(share: float, text: str) -
 )
 def test_a_share_that_was_measured_has_two_digits(share: float, text: str) -> None:
     """More than two digits of a change that could be noticed would claim too much."""
-    assert words.about(share) == text
+    assert about(share) == text
 
 
 def test_two_figures_share_a_unit_and_show_that_they_differ() -> None:

@@ -1,0 +1,60 @@
+"""Two new run folders beside each other, for two runs in the same blocks."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from edgebench.harness.execute import Planned
+from edgebench.harness.results.model import Interleaved
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edgebench.harness.against import Sides
+    from edgebench.harness.records import Settings
+
+Side: TypeAlias = Literal["baseline", "candidate"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPair:
+    """The two sides of an interleaved run."""
+
+    baseline: Planned
+    candidate: Planned
+
+    @property
+    def folders(self) -> tuple[Path, Path]:
+        """The baseline's, then the candidate's."""
+        return self.baseline.settings.folder, self.candidate.settings.folder
+
+
+def planned_pair(
+    sides: Sides, settings: Settings, baseline_path: Path | None = None
+) -> PlannedPair:
+    """Two runs with a session of their own.
+
+    Args:
+        sides: the scenarios.
+        settings: of both; each one's folder has the name of theirs, with its side behind it.
+        baseline_path: the baseline's own file, where it has one.
+    """
+    folder, session = settings.folder, secrets.token_hex(8)
+
+    def settings_of(side: Side, partner: Side) -> Settings:
+        interleaved = Interleaved(
+            session=session,
+            side=side,
+            partner=f"{folder.name}-{partner}",
+            difference=sides.difference,
+        )
+        own = folder.with_name(f"{folder.name}-{side}")
+        return replace(settings, folder=own, interleaved=interleaved)
+
+    first = settings_of("baseline", "candidate")
+    second = settings_of("candidate", "baseline")
+    if baseline_path is not None:
+        first = replace(first, base=baseline_path.parent, scenario_path=baseline_path.resolve())
+    return PlannedPair(Planned(sides.baseline, first), Planned(sides.candidate, second))
