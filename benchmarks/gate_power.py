@@ -137,7 +137,9 @@ SIMULATED: dict[str, Noise] = {
     "linear drift, 4 sd a run": functools.partial(trend, rise=4.0),
     "random walk, 0.1 sd a step": functools.partial(walk, step=0.1),
     "random walk, 0.3 sd a step": functools.partial(walk, step=0.3),
+    "random walk, 1 sd a step": functools.partial(walk, step=1.0),
     "each cell walks, 0.3 sd a step": functools.partial(own_walk, step=0.3),
+    "each cell walks, 1 sd a step": functools.partial(own_walk, step=1.0),
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.harness.history.changes import Findings
+    from edgebench.harness.history.findings import Findings
     from edgebench.harness.history.index import Contents
     from edgebench.harness.history.model import Point, Series
 

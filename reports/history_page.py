@@ -16,7 +16,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from edgebench.harness.history.changes import Findings
+    from edgebench.harness.history.findings import Findings
     from edgebench.harness.history.model import Series
     from edgebench.reports.picture import Plot
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from edgebench.harness.history.changes import Findings
+    from edgebench.harness.history.findings import Findings
     from edgebench.harness.history.model import RunFacts, Series
     from edgebench.reports.format import Scale
     from edgebench.reports.picture import Look

@@ -14,7 +14,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from edgebench.harness.history.changes import Change, Drift, Findings
+    from edgebench.harness.history.findings import Change, Drift, Findings
     from edgebench.harness.history.index import Contents
     from edgebench.harness.history.model import Series
 

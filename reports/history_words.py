@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edgebench.harness.history.changes import Drift
+from edgebench.harness.history.findings import Drift
 from edgebench.harness.metrics.definitions import metric
 from edgebench.reports.format import scale_of
 from edgebench.reports.languages import _, plural
@@ -15,7 +15,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edgebench.harness.history.changes import Change, Findings
+    from edgebench.harness.history.findings import Change, Findings
     from edgebench.harness.history.model import Point, Series
 
 MOST_DIFFERENCES = 4

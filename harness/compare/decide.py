@@ -18,7 +18,9 @@ from edgebench.harness.compare.noticeable import (
     as_shift,
     as_worsening,
     blocks_for,
-    shift_noticed,
+    errors_needed,
+    noticed_apart,
+    noticed_in_pairs,
 )
 from edgebench.harness.compare.paired import paired_test
 from edgebench.harness.compare.tables import by_run, table_of
@@ -154,10 +156,11 @@ def _paired(questions: Sequence[Question], *, families: int, level: float) -> li
     for at, question in enumerate(questions):
         values = differences[~np.isnan(differences[:, at]), at]
         estimate = intervals.one_sample(values)
-        spread = intervals.robust_spread(values - estimate.centre)
-        noticed = shift_noticed(
-            float(limits[at]), float(len(values) - 1), spread / math.sqrt(len(values))
-        )
+        residuals = values - estimate.centre
+        spread, shift = intervals.robust_spread(residuals), math.inf
+        needed = errors_needed(float(limits[at]), float(len(values) - 1))
+        if needed is not None:
+            shift, spread = noticed_in_pairs(residuals, needed / math.sqrt(len(values)))
         low, high = _bounds(estimate, _sign(question))
         n = len(columns[at])
         answers.append(
@@ -169,7 +172,7 @@ def _paired(questions: Sequence[Question], *, families: int, level: float) -> li
                 n=n,
                 p_worse=min(families * float(test.worse.p[at]), 1.0),
                 p_better=min(families * float(test.better.p[at]), 1.0),
-                noticeable=None if noticed is None else as_worsening(noticed, question.better),
+                noticeable=as_worsening(shift, question.better),
                 spread=spread * math.sqrt(n / len(values)),
                 no_interval=None
                 if low is not None
@@ -195,23 +198,30 @@ def _unpaired(
     candidate, second = table_of([side[1] for side in logs])
     drift = drift_of(by_run(baseline, first), by_run(candidate, second))
     floors = np.array([as_shift(noise_floor, question.better) for question in questions])
-    floors = floors + drift.allowance
-    test = unpaired_test(baseline, candidate, floors=floors, inflation=drift.inflation, level=level)
+    likely, likely_trend = drift.likely
+    test = unpaired_test(
+        baseline,
+        candidate,
+        floors=floors + drift.allowance,
+        inflation=drift.inflation,
+        level=level,
+    )
     limits = test.scale.t_at(test.worse.critical)
     answers = []
     for at, question in enumerate(questions):
         one = baseline[~np.isnan(baseline[:, at]), at]
         other = candidate[~np.isnan(candidate[:, at]), at]
         estimate = intervals.two_samples(one, other)
-        spread = intervals.robust_spread(
-            np.r_[one - np.median(one), other - np.median(other)], freedom=2
-        )
+        residuals = np.r_[one - np.median(one), other - np.median(other)]
+        spread, shift = intervals.robust_spread(residuals, freedom=2), math.inf
         inflation = float(drift.inflation[at])
-        error = spread * math.sqrt(1 / len(one) + 1 / len(other)) * inflation
-        noticed = shift_noticed(float(limits[at]), float(len(one) + len(other) - 2), error)
+        needed = errors_needed(float(limits[at]), float(len(residuals) - 2))
+        if needed is not None:
+            error = float(likely[at]) * math.sqrt(1 / len(one) + 1 / len(other))
+            shift, spread = noticed_apart(residuals, needed * error)
+            shift += float(floors[at] + likely_trend[at])
         low, high = _bounds(_widened(estimate, inflation, drift.allowance[at]), signs[at])
         n = min(len(logs[at][0]), len(logs[at][1]))
-        beyond = math.inf if noticed is None else noticed + float(floors[at])
         answers.append(
             Answer(
                 ratio=_ratio(signs[at] * estimate.centre),
@@ -220,7 +230,7 @@ def _unpaired(
                 n=n,
                 p_worse=min(families * float(test.worse.p[at]), 1.0),
                 p_better=min(families * float(test.better.p[at]), 1.0),
-                noticeable=as_worsening(beyond, question.better),
+                noticeable=as_worsening(shift, question.better),
                 spread=spread * math.sqrt(n / min(len(one), len(other))),
                 inflation=inflation,
                 no_interval=None

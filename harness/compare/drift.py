@@ -30,6 +30,7 @@ runs adds 6; the rest is for how little of it one sees."""
 OWN = 0.3
 """How much a question's own waves count beside those of all questions of the family."""
 LEAST_RUNS = 2
+ONE_IN_TWENTY = 1.645
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,12 @@ class Drift:
             independent; at least 1.
         allowance: of each question, how far a trend that both sides show leads from one side to the
             other.
+        likely: what both are in all but one of twenty repetitions of the same two runs, roughly.
     """
 
     inflation: Floats
     allowance: Floats
+    likely: tuple[Floats, Floats]
 
 
 def drift_of(baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Drift:
@@ -57,16 +60,38 @@ def drift_of(baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Drift:
     """
     runs = [run for run in (*baseline, *candidate) if len(run)]
     waves = [each for run in runs for each in _waves(run)]
-    excess = _shared(np.array(waves)) if waves else np.zeros(runs[0].shape[1])
-    variance = 1.0 + PER_EXCESS * np.maximum(excess, 0.0)
+    questions = runs[0].shape[1]
+    excess = _shared(np.array(waves)) if waves else np.zeros(questions)
+    unsure = ONE_IN_TWENTY * _error([_mean(wave) for wave in waves])
+    between = np.ones(questions)
     if max(len(baseline), len(candidate)) >= LEAST_RUNS:
-        variance = np.maximum(variance, _between_runs((baseline, candidate)))
+        between = _between_runs((baseline, candidate))
+    inflation, likely = (
+        np.sqrt(np.maximum(1.0 + PER_EXCESS * np.maximum(excess + more, 0.0), between))
+        for more in (0.0, unsure)
+    )
     trends, spreads = zip(*(_trend(run) for run in runs), strict=True)
     spread = np.mean(spreads, axis=0)
-    trend = np.mean(trends, axis=0)
-    moving = spread > 0.0
-    common = abs(float(np.mean(trend[moving]))) if np.any(moving) else 0.0
-    return Drift(inflation=np.sqrt(variance), allowance=common * spread)
+    common = [
+        _mean(np.where(each > 0.0, trend, np.nan))
+        for trend, each in zip(trends, spreads, strict=True)
+    ]
+    trend = abs(float(np.mean(common)))
+    return Drift(
+        inflation=inflation,
+        allowance=trend * spread,
+        likely=(likely, (trend + ONE_IN_TWENTY * _error(common)) * spread),
+    )
+
+
+def _mean(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.mean(known)) if len(known) else 0.0
+
+
+def _error(values: Sequence[float]) -> float:
+    """The standard error of their mean, as far as they tell."""
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def _centred(run: Floats) -> tuple[Floats, Floats]:

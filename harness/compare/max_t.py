@@ -110,8 +110,8 @@ class Tested:
 
     Attributes:
         p: adjusted, of each question; 1 at most.
-        critical: the score above which a question is called different at the asked level;
-            infinite where there are too few draws for any.
+        critical: the score above which a question is called different at the asked level, or
+            little more; infinite where there are too few draws for any.
     """
 
     p: Floats
@@ -170,5 +170,6 @@ class StepDown:
         allowed = math.floor(share * self._drawn * (1 + 1e-12))
         if not len(self._able) or allowed < 1:
             return Tested(p, math.inf)
-        at = self._drawn - 1 - allowed
+        # Another gate's critical score is another one: by its own error on the safe side.
+        at = self._drawn - 1 - (allowed - math.ceil(math.sqrt(allowed)))
         return Tested(p, float(np.partition(np.concatenate(self._greatest), at)[at]))

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from scipy import special, stats
 
+from edgebench.harness.compare.paired import CLIP
+
 if TYPE_CHECKING:
+    from edgebench.harness.compare.max_t import Floats
     from edgebench.harness.metrics.definitions import Better
 
 POWER = 0.95
 MOST_BLOCKS = 1_000_000
 MOST_SHIFT = math.log(1_000.0)
+_ROUNDS = 10
 
 
 def shift_noticed(t: float, freedom: float, error: float) -> float | None:
@@ -29,11 +34,65 @@ def shift_noticed(t: float, freedom: float, error: float) -> float | None:
     Returns:
         In the unit of the error; None where the limit can't be exceeded.
     """
+    needed = errors_needed(t, freedom)
+    return None if needed is None else needed * error
+
+
+def errors_needed(t: float, freedom: float) -> float | None:
+    """How many standard errors that shift is."""
     if not math.isfinite(t) or freedom <= 0:
         return None
     deviate = float(special.ndtri(POWER))
-    needed = t * (1 - 1 / (4 * freedom)) + deviate * math.sqrt(1 + t * t / (2 * freedom))
-    return needed * error
+    return t * (1 - 1 / (4 * freedom)) + deviate * math.sqrt(1 + t * t / (2 * freedom))
+
+
+class Noticed(NamedTuple):
+    """A shift that is noticed, and the standard deviation of what the test sees there."""
+
+    shift: float
+    spread: float
+
+
+def noticed_in_pairs(residuals: Floats, needed: float) -> Noticed:
+    """The shift that is so many standard deviations, as the paired test sees them.
+
+    The test clips differences by their median size, which grows with the shift: the larger that
+    is, the more of a disturbed block it sees. Shift and spread are found in turn.
+
+    Args:
+        residuals: of at least two pairs, from their centre.
+        needed: how many standard deviations of one pair.
+    """
+    both = np.r_[residuals, -residuals]
+    share = len(residuals) / (len(residuals) - 1)
+    spread = math.sqrt(float(np.mean(both**2)) * share)
+    shift = needed * spread
+    for _ in range(_ROUNDS):
+        seen = both + shift
+        limit = CLIP * float(np.median(np.abs(seen)))
+        seen = np.clip(seen, -limit, limit)
+        spread = math.sqrt(float(np.var(seen)) * share)
+        shift = needed * spread + shift - float(np.mean(seen))
+    return Noticed(shift, spread)
+
+
+def noticed_apart(residuals: Floats, needed: float) -> Noticed:
+    """The same as the test of separate runs sees it.
+
+    Args:
+        residuals: of both sides, each from its own centre; at least three.
+        needed: how many standard deviations of one block.
+    """
+    share = len(residuals) / (len(residuals) - 2)
+    spread = math.sqrt(float(np.mean(residuals**2)) * share)
+    shift = needed * spread
+    for _ in range(_ROUNDS):
+        slow, fast = residuals + shift / 2, residuals - shift / 2
+        limit = CLIP * float(np.median(np.abs(np.r_[slow, fast])))
+        slow, fast = np.clip(slow, -limit, limit), np.clip(fast, -limit, limit)
+        spread = math.sqrt(float(np.var(slow) + np.var(fast)) / 2 * share)
+        shift = needed * spread + shift - float(np.mean(slow) - np.mean(fast))
+    return Noticed(shift, spread)
 
 
 def as_worsening(shift: float, better: Better) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ _CLOSEST = 0.8
 """Correlation of successive runs, at most: beyond, the noise itself is a drift."""
 
 _GRID = np.linspace(0.0, 0.95, 96)
+_RATIOS = (1 + _GRID) * (3 - _GRID**2) / (3 - _GRID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +175,13 @@ def cuts(series: Prepared) -> Iterator[list[int]]:
     """
     costs = _costs(series.y - np.median(series.y))
     count = len(series.y)
-    fits = costs[0].copy()
+    fits = costs[:, 0].copy()
+    through = np.empty_like(costs)
     backs: list[NDArray[np.intp]] = []
     for _number in range(min(MOST_CUTS, count // SHORTEST - 1)):
-        through = fits[:, None] + costs
-        back = np.argmin(through, axis=0)
-        fits = through[back, np.arange(count + 1)]
+        np.add(costs, fits, out=through)
+        back = through.argmin(axis=1)
+        fits = through[np.arange(count + 1), back]
         backs.append(back)
         edges = [count]
         for each in reversed(backs):
@@ -187,20 +190,35 @@ def cuts(series: Prepared) -> Iterator[list[int]]:
 
 
 def _costs(y: Array) -> Array:
-    """Sums of squares around the mean of every stretch [row, column); infinite of short ones."""
+    """What tells sums of squares around the mean of a stretch [end, start) apart.
+
+    That is minus the square of its sum over its length: the sum of the squares themselves is the
+    same however a series is cut. Infinite of stretches that are too short.
+    """
     sums = np.concatenate([[0.0], np.cumsum(y)])
-    squares = np.concatenate([[0.0], np.cumsum(y * y)])
-    places = np.arange(len(y) + 1)
-    lengths = places[None, :] - places[:, None]
-    total = sums[None, :] - sums[:, None]
-    costs = squares[None, :] - squares[:, None] - total * total / np.maximum(lengths, 1)
-    return np.where(lengths >= SHORTEST, np.maximum(costs, 0.0), np.inf)
+    shares, short = _lengths(len(y))
+    costs = np.subtract.outer(sums, sums)
+    costs *= costs
+    costs *= shares
+    np.copyto(costs, np.inf, where=short)
+    return costs
+
+
+@lru_cache(maxsize=4)
+def _lengths(count: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Minus 1 / length of every stretch [end, start) of so many runs, and which are too short."""
+    places = np.arange(count + 1)
+    lengths = places[:, None] - places[None, :]
+    return -1 / np.maximum(lengths, 1), lengths < SHORTEST
 
 
 def _clipped(y: Array, floor: float) -> Array:
     half = WINDOW // 2
-    padded = np.concatenate([np.full(half, np.nan), y, np.full(half, np.nan)])
-    middle = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, WINDOW), axis=1)
+    middle = np.empty_like(y)
+    middle[half:-half] = np.median(np.lib.stride_tricks.sliding_window_view(y, WINDOW), axis=1)
+    for place in range(half):  # At both ends there are fewer neighbours.
+        middle[place] = np.median(y[: place + half + 1])
+        middle[-1 - place] = np.median(y[-1 - place - half :])
     off = y - middle
     reach = CLIP * max(_TO_SIGMA * float(np.median(np.abs(off))), floor)
     return np.asarray(middle + np.clip(off, -reach, reach), dtype=np.float64)
@@ -217,4 +235,4 @@ def _follows(y: Array) -> float:
     far = float(np.median(np.abs(y[4:] - 2 * y[2:-2] + y[:-4])))
     if near == 0:
         return _CLOSEST
-    return float(np.interp((far / near) ** 2, (1 + _GRID) * (3 - _GRID**2) / (3 - _GRID), _GRID))
+    return float(np.interp((far / near) ** 2, _RATIOS, _GRID))

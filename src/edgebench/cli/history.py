@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from edgebench.harness.history.changes import Findings
+    from edgebench.harness.history.findings import Findings
     from edgebench.harness.history.index import Contents, Index
     from edgebench.harness.history.model import Selection, Series
 
