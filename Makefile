@@ -28,6 +28,7 @@ lint: $(VENV)/.developed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --no-incremental ci/*.py
 
 bench: $(VENV)/.developed
 	$(BIN)/python benchmarks/startup.py
@@ -44,6 +45,10 @@ bench: $(VENV)/.developed
 	$(BIN)/python benchmarks/mlc_fidelity.py
 	$(BIN)/python benchmarks/mlc_conversion.py
 	$(BIN)/python benchmarks/mlc_speed.py
+	$(BIN)/python benchmarks/history_speed.py
+	$(BIN)/python benchmarks/history_power.py
+	$(BIN)/python benchmarks/gate_for_real.py
+	$(BIN)/python benchmarks/gate_power.py
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -4,7 +4,7 @@ Simulated noise, and recorded noise from files; each gate has 40 cells of one me
 code that `edgebench gate` runs, at 99 % confidence. Prints Markdown tables; `--write` puts them
 between the markers of a page.
 
-    python benchmarks/gate_power.py [--gates 1000] [--power-gates 200] [--tables alarms,power]
+    python benchmarks/gate_power.py [--gates 500] [--power-gates 60] [--tables alarms,power]
         [--recorded FILE…] [--write docs/gate-power.md]
     python benchmarks/gate_power.py --record RUN_DIR… --metric decode_rate OUT.json
 
@@ -56,6 +56,9 @@ CONFIDENCE = 0.99
 NOISE_FLOOR = 0.01
 WORSE_BY = 0.02
 BLOCKS = 20
+OFFSETS = (0.005, 0.01)
+QUIET = 0.005
+RUNS = (1, 2, 3)
 SPREAD = 0.02
 SEGMENT = 10
 LEAST_VALUES = 2 * SEGMENT
@@ -64,7 +67,7 @@ EFFECTS = (0.02, 0.03, 0.05, 0.10)
 REPETITIONS = (7, 10, 20, 40)
 SPREADS = (0.01, 0.02, 0.03, 0.05)
 PROCESSES = 2
-TABLES = ("alarms", "power", "noticeable", "recorded")
+TABLES = ("alarms", "offsets", "power", "noticeable", "recorded")
 
 Noise: TypeAlias = Callable[[np.random.Generator, int, int], "Floats"]
 """Of cells and moments: a value each, of a standard deviation of about 1."""
@@ -184,6 +187,9 @@ class Setting:
         way: ``interleaved``, or ``separate``: the candidate's run follows the baseline's.
         blocks: repetitions on each side.
         effect: by which share the first cell got slower.
+        runs: of each side, of so many blocks each; interleaved there is one.
+        offset: what each run is off by for as long as it lasts, as a standard deviation.
+        common: whether all cells of a run are off by the same.
     """
 
     noise: str | Recording
@@ -191,6 +197,9 @@ class Setting:
     way: str
     blocks: int
     effect: float = 0.0
+    runs: int = 1
+    offset: float = 0.0
+    common: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,19 +246,31 @@ def _is_certain(answer: Answer) -> bool:
 
 def _questions(setting: Setting, generator: np.random.Generator) -> list[Question]:
     noise = SIMULATED[setting.noise] if isinstance(setting.noise, str) else setting.noise
-    values = setting.spread * noise(generator, CELLS, 2 * setting.blocks)
+    moments = setting.runs * setting.blocks
+    values = setting.spread * noise(generator, CELLS, 2 * moments)
+    if setting.offset:
+        # A new process, another layout of memory, a warmer day: it stays for all of a run.
+        of_run = generator.normal(size=(1 if setting.common else CELLS, 2 * setting.runs))
+        values = values + setting.offset * np.repeat(of_run, setting.blocks, axis=1)
     if setting.way == "interleaved":
         first, second = values[:, 0::2], values[:, 1::2]
         coins = generator.random(setting.blocks) < 0.5
         baseline, candidate = np.where(coins, first, second), np.where(coins, second, first)
     else:
-        baseline, candidate = values[:, : setting.blocks], values[:, setting.blocks :].copy()
+        baseline, candidate = values[:, :moments], values[:, moments:].copy()
     candidate[0] += math.log1p(setting.effect)
     other = "a" if setting.way == "interleaved" else "b"
+    keys = [(run, block) for run in range(setting.runs) for block in range(setting.blocks)]
     return [
         Question(
-            {("a", block): float(value) for block, value in enumerate(np.exp(one))},
-            {(other, block): float(value) for block, value in enumerate(np.exp(two))},
+            {
+                (f"a{run}", block): float(v)
+                for (run, block), v in zip(keys, np.exp(one), strict=True)
+            },
+            {
+                (f"{other}{run}", block): float(v)
+                for (run, block), v in zip(keys, np.exp(two), strict=True)
+            },
             "lower",
         )
         for one, two in zip(baseline, candidate, strict=True)
@@ -309,6 +330,25 @@ def alarms_table(crew: Crew, gates: int, noises: Sequence[tuple[str | Recording,
     for way in WAYS:
         heads += [f"{way}, any worsening", f"{way}, from {WORSE_BY:.0%}".replace("%", " %")]
     return table(heads, rows)
+
+
+def offsets_table(crew: Crew, gates: int) -> str:
+    rows = [
+        (offset, common, runs) for offset in OFFSETS for common in (False, True) for runs in RUNS
+    ]
+    settings = [
+        Setting("normal", QUIET, "separate", BLOCKS, runs=runs, offset=offset, common=common)
+        for offset, common, runs in rows
+    ]
+    lines = []
+    for (offset, common, runs), seen in zip(rows, crew.look(settings, gates), strict=True):
+        name = f"{percent(offset)}, {'all cells the same' if common else 'each cell another'}"
+        shares = (share(seen.certain, gates), share(seen.limited, gates))
+        lines.append([name, str(runs), *shares])
+    from_limit = f"from {WORSE_BY:.0%}".replace("%", " %")
+    return table(
+        ["each run is off by (sd)", "runs on each side", "any worsening", from_limit], lines
+    )
 
 
 def _pooled(seen: Sequence[Seen], gates: int) -> Iterator[str]:
@@ -442,6 +482,9 @@ def tables(given: argparse.Namespace) -> Iterator[tuple[str, str]]:
     simulated = [(name, SPREAD) for name in SIMULATED]
     if "alarms" in wanted:
         yield "alarms", alarms_table(crew, given.gates, simulated)
+    if "offsets" in wanted:
+        # Of few gates: this is told to show a limit, not to prove a rate.
+        yield "offsets", offsets_table(crew, max(given.gates // 5, 20))
     if "power" in wanted:
         spreads = [("normal", spread) for spread in SPREADS]
         yield "power", power_table(crew, given.power_gates, spreads)
@@ -462,8 +505,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--gates", type=int, default=1_000, help="for each false-alarm rate")
-    parser.add_argument("--power-gates", type=int, default=200, help="for each power")
+    parser.add_argument("--gates", type=int, default=500, help="for each false-alarm rate")
+    parser.add_argument("--power-gates", type=int, default=60, help="for each power")
     parser.add_argument("--tables", default=",".join(TABLES), help="which, with commas between")
     parser.add_argument("--recorded", type=Path, nargs="+", help="files of recorded noise")
     parser.add_argument("--write", type=Path, help="a page whose tables to replace")

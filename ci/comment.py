@@ -64,7 +64,14 @@ def _pull_request() -> int | None:
     path = os.environ.get("GITHUB_EVENT_PATH", "")
     if not path or not Path(path).is_file():
         return None
-    event = json.loads(Path(path).read_text("utf-8"))
+    try:
+        event = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        msg = f"the event's file {path} can't be read as JSON"
+        raise NoCommentError(msg) from error
+    if not isinstance(event, dict):
+        msg = f"the event's file {path} holds no event"
+        raise NoCommentError(msg)
     issue = event.get("issue") or {}
     asked = event.get("pull_request") or (issue if issue.get("pull_request") else {})
     number = asked.get("number")

@@ -16,7 +16,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
-DONE, REGRESSION, USAGE, SOME_CELLS_FAILED, NOTHING_RAN = range(5)
+DONE, REGRESSION, USAGE, SOME_CELLS_FAILED, NOTHING_RAN, NOT_COMPARABLE = range(6)
 
 
 def main() -> int:
@@ -41,6 +41,13 @@ def _candidate(out: Path) -> tuple[int, Path | None]:
         return USAGE, None
     if candidate:
         return DONE, Path(candidate)
+    for line in _lines("BASELINE"):
+        if not Path(line).exists():
+            _say(
+                f"there is no baseline {line}, so nothing was measured; `edgebench baseline save` "
+                "makes one, on the machine that gates"
+            )
+            return NOT_COMPARABLE, None
     results = out / "results"
     status = _edgebench(
         "run",
@@ -91,8 +98,12 @@ def _gate(candidate: Path, out: Path) -> int:
 
 def _each(option: str, name: str) -> list[str]:
     """The option once for each line of the variable that is not empty."""
-    lines = [line.strip() for line in _read(name).splitlines()]
-    return [text for line in lines if line for text in (option, line)]
+    return [text for line in _lines(name) for text in (option, line)]
+
+
+def _lines(name: str) -> list[str]:
+    stripped = (line.strip() for line in _read(name).splitlines())
+    return [line for line in stripped if line]
 
 
 def _edgebench(*arguments: str) -> int:

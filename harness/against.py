@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
+from edgebench.harness.alike import interpreter_of, run_alike
 from edgebench.harness.errors import UsageError
 from edgebench.harness.scenario.model import Scenario
 from edgebench.harness.scenario.options import runner_findings
@@ -85,6 +85,7 @@ def changed(
     runners: Mapping[str, RunnerOptions],
     pythons: Mapping[str, str],
     folder: Path | None = None,
+    base: Path | None = None,
 ) -> Sides:
     """The baseline's scenario, made of the candidate's.
 
@@ -95,6 +96,7 @@ def changed(
         pythons: interpreters by runner from the user's configuration.
         folder: what a relative ``path:`` on the command line is relative to; the working folder
             by default.
+        base: what a relative ``path:`` of the scenario is relative to, its folder; likewise.
 
     Raises:
         UsageError: a key that nothing here has, a value that is not possible, or nothing changed.
@@ -116,8 +118,7 @@ def changed(
         for position, each in enumerate(scenario.variants)
     )
     baseline = _checked(scenario.model_copy(update={"model": model, "variants": variants}), changes)
-    before, after = _as_run(scenario, pythons), _as_run(baseline, pythons)
-    if before == after:
+    if run_alike(scenario, baseline, bases=(base, base), runners=runners, pythons=pythons):
         words = ", ".join(map(str, changes))
         msg = f"with {FLAG} {one_line(words)} both sides are the same"
         raise UsageError(msg, remedy=_NOISE)
@@ -129,7 +130,7 @@ def changed(
                 "variants": tuple(
                     ours
                     if ours.python == theirs.python
-                    else ours.model_copy(update={"python": _interpreter_of(ours, pythons)})
+                    else ours.model_copy(update={"python": interpreter_of(ours, pythons)})
                     for ours, theirs in own
                 )
             }
@@ -138,7 +139,13 @@ def changed(
 
 
 def other_scenario(
-    scenario: Scenario, other: Scenario, name: str, *, pythons: Mapping[str, str]
+    scenario: Scenario,
+    other: Scenario,
+    name: str,
+    *,
+    runners: Mapping[str, RunnerOptions],
+    pythons: Mapping[str, str],
+    bases: tuple[Path | None, Path | None] = (None, None),
 ) -> Sides:
     """A baseline that is another scenario, measured by the protocol of the candidate's.
 
@@ -146,7 +153,9 @@ def other_scenario(
         scenario: the candidate's.
         other: the baseline's.
         name: how the command line named it.
+        runners: the installed runners by name.
         pythons: interpreters by runner from the user's configuration.
+        bases: what a relative ``path:`` of each is relative to, in their order.
 
     Raises:
         UsageError: they have no workload in common, or do not differ.
@@ -155,7 +164,7 @@ def other_scenario(
         msg = f"{FLAG} {one_line(name)}: the two scenarios have no workload in common"
         remedy = "Workloads are compared by name; those of one name must be alike."
         raise UsageError(msg, remedy=remedy)
-    if _as_run(scenario, pythons) == _as_run(other, pythons):
+    if run_alike(scenario, other, bases=bases, runners=runners, pythons=pythons):
         msg = f"with {FLAG} {one_line(name)} both sides are the same"
         raise UsageError(msg, remedy=_NOISE)
     baseline = other.model_copy(update={"measure": scenario.measure})
@@ -300,20 +309,6 @@ def _interpreter(change: Change) -> str:
         raise change.refused(why, "Give the path of a Python 3.11 or newer.")
     # Not resolved: a virtual environment's is a link, and what it links to is another one.
     return os.path.abspath(found)  # noqa: PTH100
-
-
-def _interpreter_of(variant: Variant, pythons: Mapping[str, str]) -> str:
-    python = variant.python or pythons.get(variant.runner) or sys.executable
-    return os.path.abspath(os.path.expanduser(python))  # noqa: PTH100, PTH111
-
-
-def _as_run(scenario: Scenario, pythons: Mapping[str, str]) -> list[object]:
-    """What is run, with what is left to defaults filled in."""
-    variants = [
-        each.model_copy(update={"python": _interpreter_of(each, pythons)})
-        for each in scenario.variants
-    ]
-    return [scenario.model.source, scenario.workloads, variants]
 
 
 def _checked(scenario: Scenario, changes: Sequence[Change]) -> Scenario:

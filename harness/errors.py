@@ -18,6 +18,7 @@ class ExitStatus(IntEnum):
     SOME_CELLS_FAILED = 3
     NOTHING_RAN = 4
     NOT_COMPARABLE = 5
+    INTERNAL = 70
     INTERRUPTED = 130
 
 

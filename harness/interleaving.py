@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from edgebench.harness.execute import Planned
 from edgebench.harness.results.model import Interleaved
@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 
     from edgebench.harness.against import Sides
     from edgebench.harness.records import Settings
+    from edgebench.harness.scenario.model import Scenario
 
 Side: TypeAlias = Literal["baseline", "candidate"]
+
+LEAST_BLOCKS: Final = 10
+"""Seven pairs are the fewest that can be certain at 99 %; values that are equal in some of them, as
+of memory that moves by whole pages, take the chance away at seven or eight."""
+
+_MOST_REPETITIONS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,19 @@ class PlannedPair:
     def folders(self) -> tuple[Path, Path]:
         """The baseline's, then the candidate's."""
         return self.baseline.settings.folder, self.candidate.settings.folder
+
+
+def with_blocks(scenario: Scenario, least: int = LEAST_BLOCKS) -> Scenario:
+    """The scenario with repetitions for so many blocks at the least, raised where it has fewer."""
+    measure = scenario.measure
+    repetitions = measure.repetitions
+    needed = min(least * measure.per_block, _MOST_REPETITIONS)
+    raised = repetitions.model_copy(
+        update={"min": max(repetitions.min, needed), "max": max(repetitions.max, needed)}
+    )
+    return scenario.model_copy(
+        update={"measure": measure.model_copy(update={"repetitions": raised})}
+    )
 
 
 def planned_pair(

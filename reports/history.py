@@ -127,7 +127,7 @@ def _view(data: ReportData, compared: Sequence[Series], *, drawn: bool) -> Histo
     trends = [
         Trend(
             each,
-            find([point.median for point in each.points], family=len(compared)),
+            find(each.medians, family=len(compared)),
             seen[each.subject.variant],
         )
         for each in compared

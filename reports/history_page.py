@@ -82,9 +82,7 @@ def _plots(listed: Sequence[tuple[Series, Findings]], key: str) -> Iterator[Plot
             each[0].subject.unit,
         ),
     ):
-        trends = [
-            Trend(series, findings, looks[series.subject.variant]) for series, findings in members
-        ]
+        trends = [Trend(series, findings, looks[series.name]) for series, findings in members]
         for first in range(0, len(trends), MOST_LINES):
             title = plot_title(workload, metric)
             yield trend_plot(
@@ -95,7 +93,7 @@ def _plots(listed: Sequence[tuple[Series, Findings]], key: str) -> Iterator[Plot
 
 def _looks(listed: Sequence[tuple[Series, Findings]]) -> dict[str, Look]:
     """A look for each variant: no two in a picture have the same."""
-    variants = dict.fromkeys(series.subject.variant for series, _found in listed)
+    variants = dict.fromkeys(series.name for series, _found in listed)
     return {
         variant: Look(
             f"s{place % len(MARKERS) + 1}",

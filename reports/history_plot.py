@@ -79,8 +79,7 @@ def trend_plot(
             description=_description(trends),
         ),
         legend=tuple(
-            (one_line(each.series.subject.variant), each.look.style, each.look.dashes)
-            for each in trends
+            (one_line(each.series.name), each.look.style, each.look.dashes) for each in trends
         ),
         remark=remark,
     )
@@ -180,7 +179,7 @@ def _description(trends: Sequence[Trend]) -> str:
         texts.append(
             _(
                 "{variant}: {first} in the first of {count} runs, {last} in the last",
-                variant=one_line(series.subject.variant),
+                variant=one_line(series.name),
                 first=level(series, series.points[0].median),
                 count=len(series.points),
                 last=level(series, series.points[-1].median),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import metric
 from edgebench.reports.format import scale_of
-from edgebench.reports.history_words import run_date, sentences, signed, worse
+from edgebench.reports.history_words import run_dates, sentences, signed, worse
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -30,12 +30,10 @@ def head(contents: Contents) -> Iterator[str]:
     """What the index holds, and what is not in it, with the reason."""
     yield from map(one_line, contents.notes)
     left = ", ".join(f"{count} {_plural(why, count)}" for why, count in contents.left_out.items())
-    yield f"{contents.runs} run{'s' * (contents.runs != 1)}" + (
-        f"; left out: {left}" if left else ""
-    )
+    yield _count(contents.runs, "run") + (f"; left out: {left}" if left else "")
     if contents.skipped:
         count = len(contents.skipped)
-        yield f"{count} record{'s' * (count != 1)} could not be read:"
+        yield f"{_count(count, 'record')} could not be read:"
         for each in contents.skipped[:MOST_SKIPPED]:
             yield from _wrapped(one_line(each.reason), "  ")
         if count > MOST_SKIPPED:
@@ -43,48 +41,69 @@ def head(contents: Contents) -> Iterator[str]:
 
 
 def overview(found: Sequence[tuple[Series, Findings]]) -> Iterator[str]:
-    """One line for each series, below its cell; then what changed, in sentences."""
+    """One line for each series, below its cell; then what changed, in sentences.
+
+    Series of one run have no trend, and are only counted.
+    """
+    told = [text for series, findings in found for text in sentences(series, findings)]
+    if all(findings.reason for _series, findings in found):
+        # Before a long list of what has no news in it.
+        yield ""
+        yield _nothing(found)
+    yield from _listed([each for each in found if len(each[0].points) > 1])
+    single = sum(len(series.points) == 1 for series, _found in found)
+    if single:
+        yield ""
+        yield f"{single} series of one run {'is' if single == 1 else 'are'} not listed."
+    if any(findings.reason is None for _series, findings in found):
+        yield ""
+        if not told:
+            yield _nothing(found)
+        for text in told:
+            yield from _wrapped(text, "* ", "  ")
+
+
+def _listed(found: Sequence[tuple[Series, Findings]]) -> Iterator[str]:
+    """By machine and scenario, then by cell; a blank line before each machine and scenario."""
     for (machine, scenario), group in groupby(
         found, key=lambda each: (each[0].subject.machine, each[0].subject.scenario)
     ):
         listed = list(group)
-        runs = {point.run.path for series, _found in listed for point in series.points}
+        runs = {run.path for series, _found in listed for run in series.points.runs}
         cpu = one_line(listed[0][0].cpu_model)
         yield ""
-        title = f"{one_line(scenario)} · {cpu} ({one_line(machine)}) · {len(runs)} runs"
+        title = f"{one_line(scenario)} · {cpu} ({one_line(machine)}) · {_count(len(runs), 'run')}"
         yield from _wrapped(title, "")
-        for (variant, workload, testing), cells in groupby(
-            listed,
-            key=lambda each: (
-                each[0].subject.variant,
-                each[0].subject.workload,
-                each[0].subject.testing,
-            ),
-        ):
-            made_up = "  (made up by the testing runner)" if testing else ""
-            yield f"  {one_line(variant)} / {one_line(workload)}{made_up}"
-            for series, findings in cells:
+        for _cell, cells in groupby(listed, key=lambda each: each[0].subject.cell):
+            of_cell = list(cells)
+            yield from _heading(of_cell[0][0], indent="  ")
+            for series, findings in of_cell:
                 yield _line(series, findings)
-    told = [text for series, findings in found for text in sentences(series, findings)]
-    yield ""
-    if not told:
-        yield _nothing(found)
-    for text in told:
-        yield from _wrapped(text, "* ", "  ")
+
+
+def _heading(series: Series, what: str = "", indent: str = "") -> list[str]:
+    """Variant and workload; what tells it from others of these names; and whether it is made up."""
+    subject = series.subject
+    said = (series.apart, "made up by the testing runner" if subject.testing else "")
+    names = f"{what}{one_line(subject.variant)} / {one_line(subject.workload)}"
+    parts = [names, *(f"({one_line(each)})" for each in said if each)]
+    whole = indent + " ".join(parts)
+    if len(whole) <= WIDTH:
+        return [whole]
+    return [
+        line
+        for place, each in enumerate(parts)
+        for line in _wrapped(each, indent + "  " * (place > 0), indent + "  ")
+    ]
 
 
 def one_series(series: Series, found: Findings) -> Iterator[str]:
     """Every run of a series, newest last, with marks where it changed."""
     subject = series.subject
     yield ""
-    made_up = " (made up by the testing runner)" if subject.testing else ""
-    scale = scale_of(subject.metric, subject.unit, [each.median for each in series.points])
+    scale = scale_of(subject.metric, subject.unit, series.medians)
     unit = f", {scale.unit}" if scale.unit else ""
-    title = (
-        f"{metric(subject.metric).label}{unit}: {one_line(subject.variant)} / "
-        f"{one_line(subject.workload)}{made_up}"
-    )
-    yield from _wrapped(title, "")
+    yield from _heading(series, f"{metric(subject.metric).label}{unit}: ")
     yield from _wrapped(
         f"{one_line(subject.scenario)} · {one_line(series.cpu_model)} "
         f"({one_line(subject.machine)})",
@@ -92,7 +111,7 @@ def one_series(series: Series, found: Findings) -> Iterator[str]:
     )
     yield ""
     marks = _marks(found)
-    for place, point in enumerate(series.points):
+    for place, (date, point) in enumerate(zip(run_dates(series), series.points, strict=True)):
         value = scale.of(point.median)
         interval = ""
         if point.low is not None and point.high is not None:
@@ -102,7 +121,6 @@ def one_series(series: Series, found: Findings) -> Iterator[str]:
         else:
             decimals = scale.decimals(value)
         commit = one_line(point.run.commit) or "-"
-        date = run_date(series, point)
         text = (
             f"{date:<16} {commit:<11} {scale.write(value, decimals):>9} {interval:<18}"
             f" {marks.get(place, '')}"
@@ -136,11 +154,11 @@ def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
 def _line(series: Series, found: Findings) -> str:
     subject = series.subject
     first, last = series.points[0], series.points[-1]
-    scale = scale_of(subject.metric, subject.unit, [each.median for each in series.points])
+    scale = scale_of(subject.metric, subject.unit, series.medians)
     decimals = scale.decimals(scale.of(last.median))
     ends = (scale.write(scale.of(each.median), decimals) for each in (first, last))
     values = " → ".join(ends) + scale.suffix
-    spark = sparkline([each.median for each in series.points])
+    spark = sparkline(series.medians)
     text = f"    {metric(subject.metric).short:<11} {values:<24} {spark:<{SPARK_WIDTH}}"
     return f"{text}  {_events(series, found)}".rstrip()
 
@@ -148,7 +166,7 @@ def _line(series: Series, found: Findings) -> str:
 def _events(series: Series, found: Findings) -> str:
     events: list[Change | Drift] = [*found.changes, *found.drifts]
     if not events:
-        return f"{len(series.points)} runs" if found.reason else ""
+        return _count(len(series.points), "run") if found.reason else ""
     newest = max(events, key=lambda each: getattr(each, "at", getattr(each, "last", 0)))
     share = f"{signed(newest.ratio)} %" if newest.ratio is not None else "changed"
     where = (
@@ -178,6 +196,10 @@ def _nothing(found: Sequence[tuple[Series, Findings]]) -> str:
 def _middle(values: Sequence[float]) -> float:
     ordered = sorted(values)
     return ordered[len(ordered) // 2]
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _plural(why: str, count: int) -> str:

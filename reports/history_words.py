@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from edgebench.harness.history.findings import Change, Findings
-    from edgebench.harness.history.model import Point, Series
+    from edgebench.harness.history.model import Point, RunFacts, Series
 
 MOST_DIFFERENCES = 4
 _CERTAIN = 0.001
@@ -113,18 +113,30 @@ def worse(series: Series, change: Change | Drift) -> bool:
 
 def level(series: Series, value: float) -> str:
     """A value of a series with its unit, in the unit that fits all of it."""
-    scale = scale_of(
-        series.subject.metric, series.subject.unit, [each.median for each in series.points]
-    )
+    scale = scale_of(series.subject.metric, series.subject.unit, series.medians)
     shown = scale.of(value)
     return scale.write(shown, scale.decimals(shown)) + scale.suffix
 
 
 def run_date(series: Series, point: Point) -> str:
     """The day of a run; with the time where a day has several."""
-    days = [each.run.created_at[:10] for each in series.points]
-    text = point.run.created_at
-    return one_line(text[:10] if len(set(days)) == len(days) else text[:16].replace("T", " "))
+    return _date(point.run, by_day=_one_a_day(series))
+
+
+def run_dates(series: Series) -> list[str]:
+    """The same of every run."""
+    by_day = _one_a_day(series)
+    return [_date(run, by_day=by_day) for run in series.points.runs]
+
+
+def _one_a_day(series: Series) -> bool:
+    runs = series.points.runs
+    return len({each.created_at[:10] for each in runs}) == len(runs)
+
+
+def _date(run: RunFacts, *, by_day: bool) -> str:
+    text = run.created_at
+    return one_line(text[:10] if by_day else text[:16].replace("T", " "))
 
 
 def _what(series: Series) -> str:
@@ -132,7 +144,7 @@ def _what(series: Series) -> str:
     return _(
         "{metric} of {variant} on {workload}",
         metric=metric_label(subject.metric),
-        variant=one_line(subject.variant),
+        variant=one_line(series.name),
         workload=one_line(subject.workload),
     )
 

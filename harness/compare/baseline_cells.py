@@ -21,7 +21,7 @@ from edgebench.harness.compare.baseline_format import (
     SummaryRecord,
     checksum,
 )
-from edgebench.harness.compare.model import Samples, SideCell, SideRun
+from edgebench.harness.compare.model import LARGEST, Samples, SideCell, SideRun
 from edgebench.harness.metrics import statistics
 from edgebench.harness.metrics.definitions import metric
 
@@ -37,9 +37,6 @@ DIGITS = 6
 MOST_BYTES = 64 * 2**20
 """That a baseline's samples may take once they are decompressed: a hundred times what a large run
 has."""
-
-_LARGEST = 1e300
-"""Above it the mean of two numbers may be none; nothing that was measured is."""
 
 
 class UnfitSamplesError(ValueError):
@@ -95,6 +92,8 @@ def cell_record(
         status=cell.status,
         flags=list(cell.flags),
         failure=cell.failure,
+        n=cell.n,
+        n_failed=cell.n_failed,
         metrics={key: _summary(each, shared[key]) for key, each in metrics.items()},
         own_variant=own[0] if own[0] != variant else None,
         own_workload=own[1] if own[1] != workload else None,
@@ -141,6 +140,8 @@ def cell_of(
         windows=tuple(samples.windows),
         flags=tuple(record.flags),
         failure=record.failure,
+        n=record.n,
+        n_failed=record.n_failed,
     )
     return cell, size
 
@@ -196,7 +197,7 @@ def slim_workload(workload: WorkloadRecord) -> WorkloadRecord:
 def summary_of(samples: Samples) -> SummaryRecord:
     """Median, 95 % interval and number of samples, rounded for people."""
     count = len(samples.values)
-    if not count or max(map(abs, samples.values)) > _LARGEST:
+    if not count or max(map(abs, samples.values)) > LARGEST:
         return SummaryRecord(n=count)
     numbers: dict[BlockKey, int] = {}
     blocks = [numbers.setdefault(key, len(numbers)) for key in samples.blocks]

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from edgebench.harness.results.model import (
     CommitRecord,
@@ -99,6 +99,8 @@ class BaselineCell(Record):
     status: Literal["ok", "partial", "failed", "not_run"]
     flags: list[str] = Field(default=[], description="Such as noisy; as in run.json.")
     failure: Failure | None = None
+    n: int = Field(default=0, ge=0, description="Measured repetitions that succeeded.")
+    n_failed: int = Field(default=0, ge=0, description="Attempts that failed, loads included.")
     metrics: dict[str, SummaryRecord] = Field(default={}, description="By key.")
     own_variant: VariantRecord | None = Field(
         default=None, description="The variant's record, where it is not the one in `variants`."
@@ -119,7 +121,7 @@ class BaselineRecord(Record):
     """A saved baseline."""
 
     format: Literal["edgebench baseline"]
-    schema_version: int
+    schema_version: Annotated[int, Strict(), Field(ge=1)]
     name: str
     model: BaselineModel
     runs: list[BaselineRun] = Field(min_length=1, description="Oldest first, all of one machine.")

@@ -26,6 +26,7 @@ from edgebench.harness.compare.baseline_format import (
     checksum,
     written,
 )
+from edgebench.harness.compare.json_file import decoded
 from edgebench.harness.compare.model import Side
 from edgebench.harness.errors import BaselineError, OutputError
 from edgebench.harness.results.writer import write_atomically
@@ -233,9 +234,9 @@ def _read_json(path: Path) -> object:
         msg = f"The baseline {path} can't be read ({error.strerror or error})."
         raise BaselineError(msg) from error
     try:
-        return json.loads(data, parse_constant=_no_number)
+        return json.loads(decoded(data), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        lines = data.decode("utf-8", "replace").splitlines()
+        lines = data.decode(json.detect_encoding(data), "replace").splitlines()
         if any(line.startswith(_CONFLICT) for line in lines):
             _damaged(path, "git left a conflict of two versions in it")
         _damaged(path, f"it is cut off or damaged ({one_line(str(error))})")
@@ -248,7 +249,8 @@ def _no_number(text: str) -> NoReturn:
 
 def _refuse_newer(raw: object, path: Path) -> None:
     version = raw.get("schema_version") if isinstance(raw, dict) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
+    # Not a boolean, which Python counts among the numbers.
+    if type(version) is int and version > SCHEMA_VERSION:
         msg = (
             f"{path} was saved by a newer edgebench, in format {version}; "
             f"this one reads up to {SCHEMA_VERSION}."
@@ -257,7 +259,7 @@ def _refuse_newer(raw: object, path: Path) -> None:
 
 
 def _damaged(path: Path, what: str) -> NoReturn:
-    msg = f"The baseline {path} can't be used: {what}."
+    msg = f"The saved baseline {path} can't be used: {what}."
     raise BaselineError(msg, remedy=_AGAIN)
 
 

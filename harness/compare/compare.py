@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edgebench.harness.compare.decide import decide, repetitions_for
+from edgebench.harness.compare.decide import CONFIDENCE, NOISE_FLOOR, decide, repetitions_for
 from edgebench.harness.compare.model import (
     FACTS,
+    LARGEST,
     Answer,
     Compared,
     Comparison,
@@ -21,22 +23,27 @@ from edgebench.harness.compare.quality import (
     of_bytes,
     quality_answers,
 )
+from edgebench.harness.compare.rates import FELL_TO_NOTHING, fell_to_nothing, without_zeros
+from edgebench.harness.compare.sharing import shared_key
 from edgebench.harness.compare.verdicts import unsettled, verdict_of, worsening_of
 from edgebench.harness.compare.wanted import by_default
 from edgebench.harness.metrics.definitions import METRICS, metric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from edgebench.harness.compare.model import Matched, Pair, Samples, Side, SideCell
+    from edgebench.harness.compare.model import (
+        Matched,
+        Pair,
+        Samples,
+        Side,
+        SideCell,
+        Verdict,
+    )
     from edgebench.harness.metrics.definitions import Better
 
-CONFIDENCE: Final = 0.95
 MARGIN: Final = 0.02
-NOISE_FLOOR: Final = 0.01
-
-_LARGEST: Final = 1e300
-"""Beyond, the mean of two values has no room in a float."""
+"""Up to which a change counts as none, where nothing else is asked for."""
 
 _ORDER = {key: place for place, key in enumerate(METRICS)}
 
@@ -56,7 +63,10 @@ class _Row:
     def question(self) -> Question:
         assert self.baseline is not None
         assert self.candidate is not None
-        return Question(self.baseline.by_block(), self.candidate.by_block(), self.better)
+        mine, theirs = self.baseline, self.candidate
+        if self.better == "higher":
+            mine, theirs = without_zeros(mine, theirs)
+        return Question(mine.by_block(), theirs.by_block(), self.better)
 
     @property
     def is_quality(self) -> bool:
@@ -70,23 +80,28 @@ def compare(
     margin: float = MARGIN,
     noise_floor: float = NOISE_FLOOR,
     wanted: Callable[[str, str], bool] | None = None,
+    one_sided: bool = False,
 ) -> Comparison:
     """Compare metrics of every pair that have a direction in which they are better.
 
     Args:
         matched: the cells of both sides.
-        confidence: of all verdicts together.
+        confidence: of all verdicts together, better ones and worse ones.
         margin: up to which a change counts as none, as a share; of a figure of quality, 0.1 % at
             most.
         noise_floor: how much two runs of the same thing may differ that were not interleaved.
         wanted: of a pair's name and a metric's key, whether it is asked about: the fewer
             questions, the sharper each. By default the metrics that people choose by; see
             `edgebench.harness.compare.wanted`.
+        one_sided: whether nothing but what is worse matters, as to a gate, which then has all of
+            the chance of a false verdict.
 
     Returns:
         A row for each metric that at least one side has a value of. What could not be compared is
-        a row too, with its reason.
+        a row too, with its reason. What several workloads share is asked and told once, at the
+        first pair that is wanted; see `edgebench.harness.compare.sharing`.
     """
+    certainty = confidence if one_sided else 1 - (1 - confidence) / 2
     rows = list(_rows(matched, wanted or by_default))
     asked = [row for row in rows if row.answer is None and not row.is_quality]
     rated = {row.pair.name: row.pair for row in rows if row.answer is None and row.is_quality}
@@ -95,36 +110,39 @@ def compare(
             map(id, asked),
             decide(
                 [row.question for row in asked],
-                confidence=confidence,
+                confidence=certainty,
                 noise_floor=noise_floor,
                 other_families=1 if rated else 0,
             ),
             strict=True,
         )
     )
-    kinds = {each.paired for each in answers.values() if each.p_worse is not None}
-    families = len(kinds) + bool(rated)
-    quality = quality_answers(list(rated.values()), confidence=confidence, families=families)
-    level = (1 - confidence) / max(families, 1)
+    questions = Counter(each.paired for each in answers.values() if each.p_worse is not None)
+    families = len(questions) + bool(rated)
+    quality = quality_answers(list(rated.values()), confidence=certainty, families=families)
+    level = (1 - certainty) / max(families, 1)
+
+    def verdict(answer: Answer, limit: float) -> Verdict:
+        return verdict_of(answer, confidence=confidence, margin=limit, one_sided=one_sided)
 
     def compared(row: _Row) -> Compared:
         if row.answer is not None:
-            return _compared(row, row.answer, confidence=confidence, margin=0.0)
+            return _compared(row, row.answer, verdict(row.answer, 0.0), margin=0.0)
         if row.is_quality:
             answer = quality[row.pair.candidate.key]
             if row.key == "bits_per_byte":
                 answer = of_bytes(answer, row.pair)
             limit = min(margin, QUALITY_MARGIN)
-            return _compared(row, answer, confidence=confidence, margin=limit)
+            return _compared(row, answer, verdict(answer, limit), margin=limit)
         answer = answers[id(row)]
         blocks = repetitions_for(
             answer,
             margin,
-            questions=sum(each.paired == answer.paired for each in answers.values()),
+            questions=questions[answer.paired],
             confidence=1 - level,
             noise_floor=noise_floor,
         )
-        return _compared(row, answer, confidence=confidence, margin=margin, blocks=blocks)
+        return _compared(row, answer, verdict(answer, margin), margin=margin, blocks=blocks)
 
     found = tuple(map(compared, rows))
     return Comparison(
@@ -138,6 +156,7 @@ def compare(
 
 
 def _rows(matched: Matched, wanted: Callable[[str, str], bool]) -> Iterator[_Row]:
+    told: set[Hashable] = set()
     for pair in matched.pairs:
         keys = {*pair.baseline.metrics, *pair.candidate.metrics}
         for key in sorted(keys, key=lambda each: (_ORDER.get(each, len(_ORDER)), each)):
@@ -147,12 +166,21 @@ def _rows(matched: Matched, wanted: Callable[[str, str], bool]) -> Iterator[_Row
             mine, theirs = pair.baseline.metrics.get(key), pair.candidate.metrics.get(key)
             if (mine is None or not mine.values) and (theirs is None or not theirs.values):
                 continue
+            shared = shared_key(pair, key)
+            if shared is not None:
+                if shared in told:
+                    continue
+                told.add(shared)
             yield _Row(pair, key, better, mine, theirs, _known(pair, key, better))
 
 
 def _known(pair: Pair, key: str, better: Better) -> Answer | None:
     """What can be said without statistics: a fact, or why nothing can be said."""
     mine, theirs = pair.baseline.metrics.get(key), pair.candidate.metrics.get(key)
+    if better == "higher" and mine is not None and theirs is not None:
+        if fell_to_nothing(mine, theirs):
+            return Answer(None, reason=FELL_TO_NOTHING)
+        mine, theirs = without_zeros(mine, theirs)
     reason = _incomparable(pair, mine, theirs)
     if reason or mine is None or theirs is None:
         return Answer(None, reason=reason)
@@ -177,7 +205,7 @@ def _incomparable(pair: Pair, mine: Samples | None, theirs: Samples | None) -> s
         return f"the baseline's is in {mine.unit}, the candidate's in {theirs.unit}"
     if any(mine.values) or any(theirs.values):
         for side, samples in (("baseline", mine), ("candidate", theirs)):
-            if max(samples.values) > _LARGEST:
+            if max(samples.values) > LARGEST:
                 return f"the {side} has a value that nothing can have, so no ratio can be made"
             if min(samples.values) <= 0:
                 what = "has a value of 0 or below" if any(samples.values) else "is 0"
@@ -211,11 +239,13 @@ def _fact(mine: float, theirs: float, better: Better) -> Answer:
 
 
 def _compared(
-    row: _Row, answer: Answer, *, confidence: float, margin: float, blocks: int | None = None
+    row: _Row, answer: Answer, verdict: Verdict, *, margin: float, blocks: int | None = None
 ) -> Compared:
-    verdict = verdict_of(answer, confidence=confidence, margin=margin)
     repetitions, why = None, ""
-    if verdict == "not_compared":
+    worsening = None if answer.ratio is None else worsening_of(answer.ratio, row.better)
+    if answer.reason == FELL_TO_NOTHING:
+        verdict, why, worsening = "worse", FELL_TO_NOTHING, 1.0
+    elif verdict == "not_compared":
         why = answer.reason or ""
     elif verdict == "cant_tell":
         if blocks is not None and blocks > answer.n:
@@ -230,7 +260,7 @@ def _compared(
         candidate=_median(row.candidate),
         answer=answer,
         verdict=verdict,
-        worsening=None if answer.ratio is None else worsening_of(answer.ratio, row.better),
+        worsening=worsening,
         why=why,
         repetitions=repetitions,
     )
@@ -244,7 +274,7 @@ def _unit(row: _Row) -> str:
 
 
 def _median(samples: Samples | None) -> float | None:
-    if samples is None or not samples.values or max(samples.values) > _LARGEST:
+    if samples is None or not samples.values or max(samples.values) > LARGEST:
         return None
     return statistics.median(samples.values)
 

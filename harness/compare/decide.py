@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from edgebench.harness.compare.model import BlockKey, Question
 
 CONFIDENCE = 0.95
+MOST_CONFIDENCE = 0.999
+"""Draws can tell no greater one of three families and two directions."""
 NOISE_FLOOR = 0.01
+LEAST_NOTICEABLE = 1e-6
 ONE_BLOCK = "one repetition says nothing about certainty"
 
 
@@ -79,6 +82,17 @@ def decide(
     found = _unpaired([questions[at] for at in apart], noise_floor, families=families, level=level)
     answers.update(zip(apart, found, strict=True))
     return [answers[at] for at in range(len(questions))]
+
+
+def families_of(answers: Iterable[Answer], *, others: int = 0) -> int:
+    """Among how many families `decide` shared the chance of a false alarm; at least 1.
+
+    Args:
+        answers: all that one call gave.
+        others: families that are decided elsewhere, as there.
+    """
+    kinds = {answer.paired for answer in answers if answer.p_worse is not None}
+    return max(len(kinds) + others, 1)
 
 
 def repetitions_for(
@@ -150,15 +164,16 @@ def _paired(questions: Sequence[Question], *, families: int, level: float) -> li
         for question in questions
     ]
     differences, _ = table_of(columns)
-    test = paired_test(differences, level=level)
-    limits = test.scale.t_at(test.worse.critical)
+    known = [column[~np.isnan(column)] for column in differences.T]
+    estimates = [intervals.one_sample(values) for values in known]
+    centres = np.array([estimate.centre for estimate in estimates])
+    test = paired_test(differences, level=level, centres=centres)
     answers = []
     for at, question in enumerate(questions):
-        values = differences[~np.isnan(differences[:, at]), at]
-        estimate = intervals.one_sample(values)
+        values, estimate = known[at], estimates[at]
         residuals = values - estimate.centre
         spread, shift = intervals.robust_spread(residuals), math.inf
-        needed = errors_needed(float(limits[at]), float(len(values) - 1))
+        needed = errors_needed(float(test.limits[at]), float(len(values) - 1))
         if needed is not None:
             shift, spread = noticed_in_pairs(residuals, needed / math.sqrt(len(values)))
         low, high = _bounds(estimate, _sign(question))
@@ -170,9 +185,9 @@ def _paired(questions: Sequence[Question], *, families: int, level: float) -> li
                 high=high,
                 paired=True,
                 n=n,
-                p_worse=min(families * float(test.worse.p[at]), 1.0),
-                p_better=min(families * float(test.better.p[at]), 1.0),
-                noticeable=as_worsening(shift, question.better),
+                p_worse=min(families * float(test.worse[at]), 1.0),
+                p_better=min(families * float(test.better[at]), 1.0),
+                noticeable=_noticeable(shift, question),
                 spread=spread * math.sqrt(n / len(values)),
                 no_interval=None
                 if low is not None
@@ -206,19 +221,19 @@ def _unpaired(
         inflation=drift.inflation,
         level=level,
     )
-    limits = test.scale.t_at(test.worse.critical)
     answers = []
     for at, question in enumerate(questions):
         one = baseline[~np.isnan(baseline[:, at]), at]
         other = candidate[~np.isnan(candidate[:, at]), at]
         estimate = intervals.two_samples(one, other)
-        residuals = np.r_[one - np.median(one), other - np.median(other)]
-        spread, shift = intervals.robust_spread(residuals, freedom=2), math.inf
+        off_one, off_other = one - np.median(one), other - np.median(other)
+        spread = intervals.robust_spread(np.r_[off_one, off_other], freedom=2)
+        shift = math.inf
         inflation = float(drift.inflation[at])
-        needed = errors_needed(float(limits[at]), float(len(residuals) - 2))
+        needed = errors_needed(float(test.limits[at]), float(len(one) + len(other) - 2))
         if needed is not None:
             error = float(likely[at]) * math.sqrt(1 / len(one) + 1 / len(other))
-            shift, spread = noticed_apart(residuals, needed * error)
+            shift, spread = noticed_apart(off_one, off_other, needed * error)
             shift += float(floors[at] + likely_trend[at])
         low, high = _bounds(_widened(estimate, inflation, drift.allowance[at]), signs[at])
         n = min(len(logs[at][0]), len(logs[at][1]))
@@ -228,9 +243,9 @@ def _unpaired(
                 low=low,
                 high=high,
                 n=n,
-                p_worse=min(families * float(test.worse.p[at]), 1.0),
-                p_better=min(families * float(test.better.p[at]), 1.0),
-                noticeable=as_worsening(shift, question.better),
+                p_worse=min(families * float(test.worse[at]), 1.0),
+                p_better=min(families * float(test.better[at]), 1.0),
+                noticeable=_noticeable(shift, question),
                 spread=spread * math.sqrt(n / min(len(one), len(other))),
                 inflation=inflation,
                 no_interval=None
@@ -245,6 +260,12 @@ def _unpaired(
 def _sign(question: Question) -> float:
     """Of logarithms, so that greater is worse."""
     return -1.0 if question.better == "higher" else 1.0
+
+
+def _noticeable(shift: float, question: Question) -> float | None:
+    """Never nothing: also of what never varied yet, some change is too small."""
+    found = as_worsening(shift, question.better)
+    return None if found is None else max(found, LEAST_NOTICEABLE)
 
 
 def _widened(estimate: intervals.Estimate, factor: float, allowance: float) -> intervals.Estimate:

@@ -30,6 +30,8 @@ runs adds 6; the rest is for how little of it one sees."""
 OWN = 0.3
 """How much a question's own waves count beside those of all questions of the family."""
 LEAST_RUNS = 2
+BY_CHANCE = 0.1
+"""How often runs that don't differ seem to differ by more than what is taken for chance."""
 ONE_IN_TWENTY = 1.645
 
 
@@ -143,13 +145,19 @@ def _trend(run: Floats) -> tuple[Floats, Floats]:
 
 
 def _between_runs(sides: Sequence[Sequence[Floats]]) -> Floats:
-    """How much more the runs of a side vary than their blocks explain, for as few runs as it is."""
-    between: list[Floats] = []
-    within: list[Floats] = []
+    """How much more the runs of a side vary than their blocks explain, for as few runs as it is.
+
+    What chance may make of it counts as it is seen; what goes beyond is a true difference between
+    runs, which so few runs tell badly, and counts by as much more.
+    """
+    questions = sides[0][0].shape[1]
+    between, within, blocks_left = (np.zeros(questions) for _ in range(3))
     freedom = 0
     for runs in sides:
-        parts = [_centred(run) for run in runs]
-        within.extend(spread**2 for _, spread in parts)
+        for run in runs:
+            left = np.maximum(np.sum(~np.isnan(run), axis=0) - 1, 0)
+            within += left * _centred(run)[1] ** 2
+            blocks_left += left
         if len(runs) < LEAST_RUNS:
             continue
         freedom += len(runs) - 1
@@ -157,12 +165,14 @@ def _between_runs(sides: Sequence[Sequence[Floats]]) -> Floats:
         size = float(np.mean([len(run) for run in runs]))
         known = ~np.isnan(means)
         middle = np.where(known, means, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        between.append(size * np.sum(np.where(known, means - middle, 0.0) ** 2, axis=0))
-    noise = np.mean(within, axis=0)
+        between += size * np.sum(np.where(known, means - middle, 0.0) ** 2, axis=0)
+    noise = np.divide(within, blocks_left, out=np.zeros(questions), where=blocks_left > 0)
     noise = np.where(noise > 0.0, noise, np.nan)
-    excess = _shared((np.sum(between, axis=0) / freedom / noise - 1.0)[None, :])
+    excess = _shared((between / freedom / noise - 1.0)[None, :])
     few = stats.t.isf(0.01, freedom) / stats.norm.isf(0.01)
-    return 1.0 + few**2 * np.maximum(excess, 0.0)
+    chance = stats.f.isf(BY_CHANCE, freedom, max(float(np.median(blocks_left)), 1.0)) - 1.0
+    true = few**2 * np.maximum(excess - chance, 0.0)
+    return 1.0 + np.maximum(excess, 0.0) + true
 
 
 def _middle(run: Floats) -> Floats:

@@ -119,7 +119,11 @@ def _rank_sum_margin(n: int, m: int) -> int:
 
 
 def _margin(chances: NDArray[np.float64]) -> int:
-    """The greatest k for which fewer than k are seen in at most half of the rest of the cases."""
+    """How many may be left out at an end.
+
+    The greatest k for which the rank statistic is k or less in at most half of the cases that the
+    interval may miss; 0 where there is none.
+    """
     below = np.cumsum(chances)
     return max(int(np.searchsorted(below, (1.0 - COVERAGE) / 2.0, side="right")) - 1, 0)
 

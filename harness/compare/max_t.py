@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     Floats: TypeAlias = NDArray[np.float64]
 
-DRAWS = 20_000
-"""How many draws where there are too many to take them all."""
+DRAWS, MOST_DRAWS = 20_000, 200_000
+"""How many draws where there are too many to take them all: the more the surer one must be."""
+DRAWS_PER_LEVEL = 40
 SEED = 20_210_419
 """Of the draws: the same samples always give the same answers."""
 CHUNK = 500
@@ -30,6 +31,8 @@ CHUNK = 500
 DRAWN_BY_CHANCE = 3.0
 """By how many standard errors a p-value from drawn patterns is told too great rather than too
 small: at 1 % and 20,000 draws, what is told as 1 % is 0.8 %."""
+LEAST_TOLD = (1.0 + DRAWN_BY_CHANCE) / MOST_DRAWS
+"""The least p-value that drawn patterns tell."""
 BEYOND = 0.05
 """How much of what lies above a question's ceiling still counts; see `Scale`."""
 _FULL = 1e-9
@@ -104,18 +107,11 @@ def ceiling_of(rarest: Floats) -> Floats:
     return np.maximum(-special.ndtri(np.clip(rarest, 1e-300, 0.5)), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """What a family's draws say in one direction.
-
-    Attributes:
-        p: adjusted, of each question; 1 at most.
-        critical: the score above which a question is called different at the asked level, or
-            little more; infinite where there are too few draws for any.
-    """
-
-    p: Floats
-    critical: float
+def draws_for(level: float) -> int:
+    """How many draws tell chances as small as a level."""
+    if level <= DRAWS_PER_LEVEL / MOST_DRAWS:
+        return MOST_DRAWS
+    return max(DRAWS, math.ceil(DRAWS_PER_LEVEL / level))
 
 
 class StepDown:
@@ -135,7 +131,6 @@ class StepDown:
         self._able, self._unable = order[able[order]], np.flatnonzero(~able)
         self._least = observed - _TOLERANCE
         self._counts = np.zeros(len(observed))
-        self._greatest: list[Floats] = []
         self._drawn = 0
 
     def add(self, scores: Floats) -> None:
@@ -148,28 +143,65 @@ class StepDown:
             running = np.maximum.accumulate(scores[self._able], axis=0)
             reached = running >= self._least[self._able, None]
             self._counts[self._able] += np.count_nonzero(reached, axis=1)
-            self._greatest.append(running[-1].copy())
 
-    def result(self, level: float, *, every: bool) -> Tested:
-        """P-values, in the order of the questions, and the critical score.
+    def p(self, *, every: bool) -> Floats:
+        """Adjusted p-values, in the order of the questions; 1 at most.
 
         Args:
-            level: the accepted chance of calling any of the family different where none is.
             every: whether these are all draws that there are; otherwise p-values are what they may
                 be at most, by `DRAWN_BY_CHANCE` standard errors of the drawing.
         """
-        error = 0.0 if every else DRAWN_BY_CHANCE / math.sqrt(max(self._drawn, 1))
         p = self._counts / max(self._drawn, 1)
-        p += error * np.sqrt(p)
+        p += _drawing_error(self._drawn, every=every) * np.sqrt(p)
         p[self._unable] *= self._questions
         # The more extreme question is never the less certain one.
         p[self._able] = np.maximum.accumulate(p[self._able][::-1])[::-1]
-        p = np.minimum(p, 1.0)
-        # The share whose p-value, as above, is the level.
+        return np.minimum(p, 1.0)
+
+
+class Critical:
+    """The score that a change must exceed to be called one, as far as the noise alone tells.
+
+    Its draws are of residuals: what changed is taken off, or it would raise the bar for itself.
+
+    Args:
+        scale: of the scores.
+        able: as in `StepDown`.
+    """
+
+    def __init__(self, scale: Scale, able: NDArray[np.bool_]) -> None:
+        self._scale, self._able = scale, able
+        self._greatest: list[Floats] = []
+
+    def add(self, scores: Floats) -> None:
+        """Count draws, one column each."""
+        if np.any(self._able):
+            self._greatest.append(scores[self._able].max(axis=0))
+
+    def t(self, level: float, *, every: bool) -> Floats:
+        """What t each question needs; infinite where none is enough.
+
+        Args:
+            level: the accepted chance of calling any of the family different where none is.
+            every: as in `StepDown.p`.
+        """
+        none = np.full(len(self._able), np.inf)
+        if not self._greatest:
+            return none
+        greatest = np.concatenate(self._greatest)
+        drawn = len(greatest)
+        error = _drawing_error(drawn, every=every)
+        # The share whose p-value, as `StepDown` tells it, is the level.
         share = ((math.sqrt(error * error + 4.0 * level) - error) / 2.0) ** 2
-        allowed = math.floor(share * self._drawn * (1 + 1e-12))
-        if not len(self._able) or allowed < 1:
-            return Tested(p, math.inf)
-        # Another gate's critical score is another one: by its own error on the safe side.
-        at = self._drawn - 1 - (allowed - math.ceil(math.sqrt(allowed)))
-        return Tested(p, float(np.partition(np.concatenate(self._greatest), at)[at]))
+        allowed = math.floor(share * drawn * (1 + 1e-12))
+        if allowed < 1:
+            return none
+        # What is observed counts as one. Another gate's critical score is another one: by its own
+        # error on the safe side, where there are enough draws to have one.
+        rank = max(allowed - math.ceil(math.sqrt(allowed)), min(allowed, 2))
+        score = float(np.partition(greatest, drawn - rank)[drawn - rank])
+        return np.where(self._able, self._scale.t_at(score), np.inf)
+
+
+def _drawing_error(drawn: int, *, every: bool) -> float:
+    return 0.0 if every else DRAWN_BY_CHANCE / math.sqrt(max(drawn, 1))

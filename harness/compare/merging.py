@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgebench.harness.compare.differing import differing_variants
@@ -57,7 +58,8 @@ def merged(sides: Sequence[Side], label: str) -> Side:
 
 
 def _note(side: Side, note: str) -> str:
-    return f"{side.label}: {note}"
+    # A baseline goes into git, where nobody has this machine's folders.
+    return f"{Path(side.label).name or side.label}: {note}"
 
 
 def _refuse_twice(one: Side, other: Side) -> None:
@@ -150,6 +152,8 @@ def _cell(cells: Sequence[SideCell]) -> SideCell:
         windows=next((each.windows for each in reversed(cells) if each.windows), ()),
         flags=tuple(dict.fromkeys(flag for each in cells for flag in each.flags)),
         failure=failures[-1] if failures else None,
+        n=sum(each.n for each in cells),
+        n_failed=sum(each.n_failed for each in cells),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,9 @@ CellKey: TypeAlias = tuple[str, str]
 
 FACTS = frozenset({"model_bytes", "bits_per_weight", "weight_bytes_per_token"})
 """Metrics that are known of an artifact, not sampled: any difference is a true one."""
+
+LARGEST: Final = 1e300
+"""Beyond, the mean of two values has no room in a float; nothing that was measured is there."""
 
 Verdict = Literal["better", "worse", "same", "cant_tell", "not_compared"]
 
@@ -77,6 +80,8 @@ class SideCell:
             speaks of without a value has its reason.
         windows: of a text that was rated, as many as all variants of the run rated.
         flags: ``noisy`` and the like, as in ``run.json``.
+        n: measured repetitions that succeeded; 0 where that is not known either.
+        n_failed: attempts that failed, loads included.
     """
 
     variant: VariantRecord
@@ -86,6 +91,8 @@ class SideCell:
     windows: tuple[WindowRecord, ...] = ()
     flags: tuple[str, ...] = ()
     failure: Failure | None = None
+    n: int = 0
+    n_failed: int = 0
 
     @property
     def key(self) -> CellKey:
@@ -105,6 +112,7 @@ class SideRun:
         quick: whether it was a quick look, which is no measurement.
         testing: whether a runner of it makes its figures up.
         difference: of an interleaved run, what the two sides were meant to differ in; else empty.
+        unfinished: whether it broke off before all of it was measured.
     """
 
     id: str
@@ -118,6 +126,7 @@ class SideRun:
     quick: bool = False
     testing: bool = False
     difference: str = ""
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +276,10 @@ class Compared:
     Attributes:
         metric: its key; `edgebench.harness.metrics.definitions.metric` tells the rest.
         baseline, candidate: medians as stored (quality: over all windows); None without.
-        worsening: as in `Answer`, of the ratio; None without.
+        worsening: as in `Answer`, of the ratio; 1 of a rate that fell to 0; else None without.
         verdict: see `docs/compare.md`.
-        why: of can't tell and not compared, a sentence without a full stop; else empty.
+        why: of can't tell, not compared and a rate that fell to 0, a sentence without a full stop;
+            else empty.
         repetitions: how many on each side would settle it; None where that can't be told or
             nothing is to be settled.
     """
@@ -292,7 +302,8 @@ class Comparison:
     """All that two sides say about each other.
 
     Attributes:
-        rows: by pair, in the order of the metrics; those that neither side has are left out.
+        rows: by pair, in the order of the metrics; those that neither side has are left out. What
+            several workloads share, such as a load, stands at the first pair that was asked for it.
         confidence: of the verdicts, over all of them together.
         margin: up to which a change counts as none, as a share.
         noise_floor: how much two runs of the same thing may differ that were not interleaved.

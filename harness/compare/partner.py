@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgebench.harness.errors import BaselineError
-from edgebench.harness.results.run import read_record
+from edgebench.harness.results.run import RUN_FILE, read_record
 
+_MOST_NAMED = 4
 _REMEDY = "Name the two runs, the baseline first."
 
 
@@ -31,6 +32,12 @@ def interleaved_pair(folder: Path) -> tuple[Path, Path]:
         BaselineError: it was not interleaved, or its partner is gone.
         ResultError: it can't be read.
     """
+    inside = sorted(each.parent.name for each in folder.glob(f"*/{RUN_FILE}"))
+    if inside and not (folder / RUN_FILE).exists():
+        msg = f"{folder} holds runs, and is none itself: {', '.join(inside[:_MOST_NAMED])}."
+        candidates = [each for each in inside if each.endswith("-candidate")]
+        one = f"Name {folder / candidates[0]}." if len(candidates) == 1 else _REMEDY
+        raise BaselineError(msg, remedy=one)
     interleaved = read_record(folder).interleaved
     if interleaved is None:
         msg = f"{folder} was not interleaved with another run."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from pydantic import ValidationError
 
 from edgebench.harness.compare.baseline_cells import run_of
+from edgebench.harness.compare.json_file import decoded
 from edgebench.harness.compare.model import Samples, Side, SideCell, SideRun
 from edgebench.harness.compare.pytest_benchmark_export import export_pytest_benchmark
 from edgebench.harness.compare.pytest_benchmark_format import (
@@ -111,7 +112,7 @@ def _read_json(path: Path) -> object:
         raise BaselineError(msg, remedy=_REMEDY) from error
     try:
         # Statistics may be NaN, and are not read; where a sample is none, that is refused by name.
-        return json.loads(data, parse_constant=lambda _: None)
+        return json.loads(decoded(data), parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
         _refuse(path, f"it is cut off or damaged ({error})")
 
@@ -164,7 +165,7 @@ def _exported(path: Path, file: PytestFile, head: ExportedHead) -> Side:
     if metrics:
         _refuse(path, f"the cell '{' / '.join(next(iter(metrics)))}' is not described")
     return Side(
-        label=head.name,
+        label=str(path),
         runs=tuple(run_of(each) for each in head.runs),
         model_name=head.model.name,
         model_source=head.model.source,
@@ -196,7 +197,7 @@ def _foreign(path: Path, file: PytestFile) -> Side:
             _refuse(path, f"it holds '{each.fullname or each.name}' twice")
         cells[names] = _cell(names, each, run_id)
     return Side(
-        label=project or path.stem,
+        label=str(path),
         runs=(run,),
         model_name="",
         model_source=RUNNER,

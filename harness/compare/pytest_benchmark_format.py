@@ -7,9 +7,9 @@ statistics is read: they are computed from the samples again.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from edgebench.harness.compare.baseline_format import (  # noqa: TC001 - pydantic reads them
     BaselineModel,
@@ -27,7 +27,7 @@ HEAD_VERSION = 1
 class PytestStats(Record):
     """Of a benchmark's `stats` the samples."""
 
-    data: list[float | None] | None = Field(
+    data: list[Annotated[float, Strict()] | None] | None = Field(
         default=None, description="Seconds of one call, by round; not there where it wasn't saved."
     )
     rounds: int | None = None

@@ -22,5 +22,7 @@ def refuse(
     Raises:
         NotComparableError: always.
     """
-    lines = [f"  {one_line(name)}: {one_line(value)}" for name, value in (one, other)]
+    said = (f"  {one_line(name)}: {one_line(value)}" for name, value in (one, other))
+    # Of two paths to one thing both are named; of one path only once.
+    lines = list(dict.fromkeys(said))
     raise NotComparableError("\n".join((what, *lines)), remedy=remedy)

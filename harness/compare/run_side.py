@@ -79,6 +79,8 @@ def side_of_run(run: Run, *, label: str | None = None) -> Side:
             windows=rated if has_result else (),
             flags=tuple(cell.flags),
             failure=cell.failure,
+            n=cell.n,
+            n_failed=cell.n_failed,
         )
     return Side(
         label=str(run.path) if label is None else label,
@@ -105,6 +107,7 @@ def _side_run(record: RunRecord) -> SideRun:
         quick=record.quick,
         testing=any(each.runner == TESTING_RUNNER for each in record.variants),
         difference=interleaved.difference if interleaved else "",
+        unfinished=record.status != "finished",
     )
 
 

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from edgebench.harness.compare.json_file import decoded
 from edgebench.harness.compare.merging import merged
+from edgebench.harness.compare.model import FACTS
 from edgebench.harness.compare.run_side import side_of_run
 from edgebench.harness.errors import BaselineError, ResultError
 from edgebench.harness.results.run import RUN_FILE, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from edgebench.harness.compare.model import Side
     from edgebench.harness.results.model import Trial
@@ -27,6 +29,10 @@ _LEVELS: Final = ("*.json", "*/*.json")
 """Where a folder of baselines holds its files: FOLDER/NAME/FINGERPRINT.json."""
 
 _MOST_NAMED: Final = 2
+_MOST_SCENARIOS: Final = 4
+
+DEFAULT_FOLDER: Final = "baselines"
+"""Where `edgebench baseline save` puts them."""
 
 _REMEDY: Final = (
     "Name a run's folder, as `edgebench run` printed it, or a baseline that `edgebench baseline "
@@ -46,10 +52,16 @@ def read_side(paths: Sequence[Path], *, fingerprint: str | None = None) -> Side:
         One side; several runs are one, with all their samples.
 
     Raises:
-        ResultError: there is nothing at a path, or what is there can't be read.
-        BaselineError: a saved baseline is missing or can't be read.
+        ResultError: there is nothing at a path, or what is there can't be read, be it a baseline.
         NotComparableError: several runs can't be one side; it names the two.
     """
+    try:
+        return _read_all(paths, fingerprint)
+    except BaselineError as error:
+        raise ResultError(error.message, remedy=error.remedy) from error
+
+
+def _read_all(paths: Sequence[Path], fingerprint: str | None) -> Side:
     sides = [side for path in paths for side in _read(path, fingerprint)]
     return sides[0] if len(sides) == 1 else merged(sides, _label(paths))
 
@@ -65,18 +77,31 @@ def read_baseline_side(
         across_machines: whether the only baseline in a folder will do, of whatever machine it is.
 
     Raises:
-        BaselineError: it is missing or can't be read.
+        BaselineError: it is missing, can't be read or holds no measurement.
         NotComparableError: several runs can't be one side.
     """
     try:
-        return read_side(paths, fingerprint=fingerprint)
+        side = _read_all(paths, fingerprint)
     except BaselineError:
         if not across_machines:
             raise
-        return read_side(paths)
+        side = _read_all(paths, None)
     except ResultError as error:
         msg = f"There is no baseline to compare with: {error.message}"
         raise BaselineError(msg, remedy=error.remedy) from error
+    if not measured(side):
+        msg = f"{side.label} holds no measurement, so nothing can be compared with it."
+        remedy = "Look at its report, or run the scenario again, and name that run."
+        raise BaselineError(msg, remedy=remedy)
+    return side
+
+
+def measured(side: Side) -> bool:
+    """Whether a side has a sample or a rated text at all; what is known of a file is neither."""
+    return any(
+        cell.windows or any(each.values for key, each in cell.metrics.items() if key not in FACTS)
+        for cell in side.cells.values()
+    )
 
 
 def _label(paths: Sequence[Path]) -> str:
@@ -92,6 +117,9 @@ def _read(path: Path, fingerprint: str | None) -> list[Side]:
     if path.is_file():
         return [_read_file(path)]
     msg = f"{path} does not exist."
+    inside = Path(DEFAULT_FOLDER) / path
+    if not path.is_absolute() and inside.is_dir():
+        raise ResultError(msg, remedy=f"Name {inside}, which is a saved baseline.")
     raise ResultError(msg, remedy=_REMEDY)
 
 
@@ -104,6 +132,11 @@ def _read_folder(folder: Path, fingerprint: str | None) -> list[Side]:
     files = [each for level in _LEVELS for each in sorted(folder.glob(level))]
     if files:
         return [_read_baselines(folder, files, fingerprint)]
+    deeper = sorted({each.parent.parent for each in folder.glob(f"*/*/{RUN_FILE}")})
+    if deeper:
+        names = ", ".join(str(each) for each in deeper[:_MOST_SCENARIOS])
+        msg = f"{folder} holds no run itself, only folders of runs."
+        raise ResultError(msg, remedy=f"Name the runs of one scenario: {names}.")
     msg = f"{folder} holds no run and no baseline."
     remedy = (
         "Name a run's folder, as `edgebench run` printed it, or the folder that holds the runs of "
@@ -163,11 +196,15 @@ def _read_file(path: Path) -> Side:
         # Completed by a shell that went one too far.
         return _read_run(path.parent)
     try:
-        text = path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         msg = f"{path} can't be read ({error.strerror or error})."
         raise ResultError(msg) from error
-    if text.strip() and not text.lstrip().startswith(b"{"):
+    try:
+        text = decoded(data)
+    except ValueError:
+        text = "?"
+    if text.strip() and not text.lstrip().startswith("{"):
         msg = f"{path} is no result: neither a run's folder nor a saved baseline."
         raise ResultError(msg, remedy=_REMEDY)
     if _is_pytest_benchmark(text):
@@ -181,7 +218,7 @@ def _read_file(path: Path) -> Side:
     return read_baseline(path)
 
 
-def _is_pytest_benchmark(text: bytes) -> bool:
+def _is_pytest_benchmark(text: str) -> bool:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -16,15 +16,15 @@ import numpy as np
 
 from edgebench.harness.compare.max_t import (
     CHUNK,
-    DRAWS,
     SEED,
+    Critical,
     Scale,
     StepDown,
-    Tested,
     ceiling_of,
+    draws_for,
 )
-from edgebench.harness.compare.noticeable import log_chance
-from edgebench.harness.compare.paired import clip
+from edgebench.harness.compare.noticeable import clip_apart, log_chance
+from edgebench.harness.compare.paired import middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,13 +40,13 @@ class UnpairedTest:
     """What exchanging blocks says about a family.
 
     Attributes:
-        worse, better: by more than the noise floor.
-        scale: what their scores are made with.
+        worse, better: adjusted chances, of more than the noise floor.
+        limits: what t would be called worse, once deflated; infinite where none is.
     """
 
-    worse: Tested
-    better: Tested
-    scale: Scale
+    worse: Floats
+    better: Floats
+    limits: Floats
 
 
 def unpaired_test(
@@ -64,7 +64,7 @@ def unpaired_test(
         level: the accepted chance of calling any question worse where none is.
 
     Returns:
-        P-values adjusted for all questions.
+        P-values adjusted for all questions, and what would have been called worse.
     """
     known_b, known_c = ~np.isnan(baseline), ~np.isnan(candidate)
     least, most = known_b.sum(axis=0), known_c.sum(axis=0)
@@ -79,16 +79,20 @@ def unpaired_test(
     tests = []
     for sign in (1.0, -1.0):
         values = sign * np.vstack([baseline, candidate - sign * floors])
-        exchange = _Exchange(clip(values - np.nanmedian(values, axis=0)), known, len(candidate))
+        exchange = _Exchange(clip_apart(values, least, most), known, len(candidate))
         correlations = _deflated(exchange.correlations(labels), inflation[:, None])
         tests.append((exchange, StepDown(scale.scores(correlations)[:, 0], able)))
     # What was observed is among the draws as it is: deflated it is never more than that.
-    for choices in _labels(len(baseline), len(candidate)):
+    residuals = np.vstack([side - middle(side) for side in (baseline, candidate)])
+    noise = _Exchange(clip_apart(residuals, least, most), known, len(candidate))
+    critical = Critical(scale, able)
+    for choices in _labels(len(baseline), len(candidate), draws_for(level)):
         for exchange, test in tests:
             test.add(scale.scores(exchange.correlations(choices)))
+        critical.add(scale.scores(noise.correlations(choices)))
     every = _can_try_all(len(baseline), len(candidate))
-    worse, better = (test.result(level, every=every) for _, test in tests)
-    return UnpairedTest(worse, better, scale)
+    worse, better = (test.p(every=every) for _, test in tests)
+    return UnpairedTest(worse, better, critical.t(level, every=every))
 
 
 def _deflated(correlations: Floats, inflation: Floats) -> Floats:
@@ -128,8 +132,11 @@ def _can_try_all(baseline: int, candidate: int) -> bool:
     return -log_chance(baseline, candidate) <= math.log(ALL_UP_TO)
 
 
-def _labels(baseline: int, candidate: int) -> Iterator[Floats]:
-    """Choices of the candidate's blocks, one a row; the observed one first."""
+def _labels(baseline: int, candidate: int, draws: int) -> Iterator[Floats]:
+    """Choices of the candidate's blocks, one a row; the observed one among them.
+
+    Drawn ones are such that swapped sides get the same choices, mirrored.
+    """
     blocks = baseline + candidate
     if _can_try_all(baseline, candidate):
         every = itertools.combinations(range(blocks - 1, -1, -1), candidate)
@@ -138,15 +145,19 @@ def _labels(baseline: int, candidate: int) -> Iterator[Floats]:
             np.put_along_axis(labels, np.array(chunk), 1.0, axis=1)
             yield labels
         return
-    observed = np.r_[np.zeros(baseline), np.ones(candidate)]
-    yield observed[None, :]
+    yield np.r_[np.zeros(baseline), np.ones(candidate)][None, :]
     generator = np.random.default_rng(SEED)
-    left = DRAWS - 1
+    fewer, more = sorted((baseline, candidate))
+    left = draws // 2 - 1 if fewer == more else draws - 1
     while left > 0:
         size = min(CHUNK, left)
         # Far faster than shuffling each row, and the same: the least of random numbers are chosen.
-        ranked = np.argpartition(generator.random((size, blocks)), candidate - 1, axis=1)
+        ranked = np.argpartition(generator.random((size, blocks)), fewer - 1, axis=1)
         labels = np.zeros((size, blocks))
-        np.put_along_axis(labels, ranked[:, :candidate], 1.0, axis=1)
-        yield labels
+        np.put_along_axis(labels, ranked[:, :fewer], 1.0, axis=1)
+        # The fewer are chosen of rows in which the more come first.
+        if candidate == fewer:
+            yield labels
+        if baseline == fewer:
+            yield 1.0 - np.hstack([labels[:, more:], labels[:, :more]])
         left -= size

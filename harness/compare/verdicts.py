@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from edgebench.harness.gate.wording import about, percent
+
 if TYPE_CHECKING:
     from edgebench.harness.compare.model import Answer, Verdict
     from edgebench.harness.metrics.definitions import Better
 
-_ROUNDING: Final = 1e-12
-_WHOLE_PERCENT: Final = 99.5
-_MOST_REPETITIONS: Final = 1000
+MOST_REPETITIONS: Final = 1000
 """Beyond, the number says no more than that nobody would run them."""
+TOO_NOISY: Final = "too noisy to tell"
+
+_ROUNDING: Final = 1e-12
 
 
 def worsening_of(ratio: float, better: Better) -> float:
@@ -19,15 +22,18 @@ def worsening_of(ratio: float, better: Better) -> float:
     return 1 - ratio if better == "higher" else ratio - 1
 
 
-def verdict_of(answer: Answer, *, confidence: float, margin: float) -> Verdict:
+def verdict_of(
+    answer: Answer, *, confidence: float, margin: float, one_sided: bool = False
+) -> Verdict:
     """What the samples say, in one word.
 
     A change that is certainly within the margin is none, however certain it is.
 
     Args:
         answer: with p that are adjusted for all questions.
-        confidence: of all verdicts together.
+        confidence: of all verdicts together. Better and worse share the chance of a false one.
         margin: up to which a change counts as none, as a share.
+        one_sided: whether only one of the two directions matters, which then has all of it.
     """
     if answer.ratio is None:
         return "not_compared"
@@ -35,7 +41,7 @@ def verdict_of(answer: Answer, *, confidence: float, margin: float) -> Verdict:
         least, most = 1 / (1 + margin) - _ROUNDING, 1 + margin + _ROUNDING
         if least <= answer.low and answer.high <= most:
             return "same"
-    chance = 1 - confidence + _ROUNDING
+    chance = (1 - confidence) / (1 if one_sided else 2) + _ROUNDING
     if answer.p_worse is not None and answer.p_worse <= chance:
         return "worse"
     if answer.p_better is not None and answer.p_better <= chance:
@@ -51,18 +57,19 @@ def unsettled(
         return answer.no_interval or "one repetition says nothing about certainty"
     if answer.noticeable is None:
         said = answer.no_interval or "no change, however large, would have been certain"
+    elif answer.noticeable > 1:
+        said = TOO_NOISY
     else:
-        said = f"a change of {_about(answer.noticeable)} would have been noticed"
+        said = f"a change of {about(answer.noticeable)} would have been noticed"
     if quality:
         return f"{said}; a longer text tells more"
     if repetitions is None:
         return said
-    many = repetitions > _MOST_REPETITIONS
-    count = f"more than {_MOST_REPETITIONS}" if many else str(repetitions)
-    return f"{said}; {count} repetitions on each side would settle {100 * margin:g} %"
+    count = settling(repetitions)
+    return f"{said}; {count} repetitions on each side would settle {percent(margin)}"
 
 
-def _about(share: float) -> str:
-    """A share with the two digits that are worth showing."""
-    value = 100 * share
-    return f"{value:.0f} %" if abs(value) >= _WHOLE_PERCENT else f"{value:.2g} %"
+def settling(repetitions: int) -> str:
+    """How many repetitions would settle something, as people are told."""
+    many = repetitions > MOST_REPETITIONS
+    return f"more than {MOST_REPETITIONS}" if many else str(repetitions)

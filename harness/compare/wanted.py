@@ -17,7 +17,6 @@ DEFAULT_METRICS: Final = frozenset(
         "load_cold_s",
         "task_load_s",
         "ttft_s",
-        "prefill_rate",
         "decode_rate",
         "task_latency_s",
         "duration_s",
@@ -28,8 +27,8 @@ DEFAULT_METRICS: Final = frozenset(
     }
 )
 """What people choose and complain by. All others say the same in other words (the time per token
-beside the rate), in parts (the peak's), of the engine's own clock, or of the machine, and are asked
-about by name."""
+beside the rate, the prefill's rate beside the time to the first token), in parts (the peak's), of
+the engine's own clock, or of the machine, and are asked about by name."""
 
 
 def by_default(name: str, key: str) -> bool:  # noqa: ARG001 - a `Wanted`

@@ -36,7 +36,9 @@ class Allowances:
         Args:
             check: with the status fail, undecided or pass.
         """
-        if check.status == "undecided" and self.policy.undecided != "pass":
+        if check.status == "undecided":
+            check = replace(check, undecided=True)
+        if check.undecided and self.policy.undecided != "pass":
             severe = self.policy.undecided == "fail" and check.severity == "fail"
             check = replace(check, status="fail" if severe else "warn")
         elif check.status == "fail" and check.severity == "warn":

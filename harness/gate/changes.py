@@ -6,8 +6,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.compare.model import FACTS
+from edgebench.harness.gate.family import is_rated
 from edgebench.harness.gate.model import Check
-from edgebench.harness.gate.wording import about, amounts, percent, worse
+from edgebench.harness.gate.wording import (
+    about,
+    amounts,
+    chance,
+    count,
+    interval,
+    percent,
+    worse,
+)
 from edgebench.harness.metrics.definitions import metric
 
 if TYPE_CHECKING:
@@ -49,7 +58,15 @@ def _reason(found: Samples) -> str:
 
 
 def lost(cell: str, key: str, asked: Asked, why: str, failures: Severity) -> Check:
-    """The check of a metric that the baseline has and the candidate does not."""
+    """The check of a metric that the baseline has and the candidate does not.
+
+    Args:
+        cell: its name.
+        key: the metric's.
+        asked: of it.
+        why: what is the matter with it, as a verb and what follows.
+        failures: the policy's severity for what is gone.
+    """
     bounds: dict[Kind, float | None] = {
         "worse_by": asked.worse_by,
         "at_most": asked.at_most,
@@ -62,7 +79,7 @@ def lost(cell: str, key: str, asked: Asked, why: str, failures: Severity) -> Che
         kind=kind,
         status="fail",
         severity="fail" if failures == asked.severity == "fail" else "warn",
-        message=f"{metric(key).label} is not measured any more: {why}",
+        message=f"{metric(key).label} {why}",
         limit=limit,
         unit=metric(key).unit,
         confidence=asked.confidence,
@@ -83,7 +100,9 @@ def change_check(
         why: of no row, why there is none.
     """
     assert asked.worse_by is not None
-    if row is not None and row.worsening is None and row.verdict == "same":
+    if row is not None and row.answer.ratio is None and row.worsening is not None:
+        outcome = _gone_to_nothing(row, asked.worse_by)
+    elif row is not None and row.worsening is None and row.verdict == "same":
         outcome = Outcome("pass", f"{metric(key).label} is the same; {_limit(asked.worse_by)}")
     elif row is None or row.worsening is None:
         label = metric(key).label
@@ -92,6 +111,9 @@ def change_check(
     else:
         outcome = _outcome(row, row.worsening, asked, family)
         row = replace(row, repetitions=outcome.repetitions)
+        if outcome.status == "fail":
+            # What is compared in general may call it the same, by another margin.
+            row = replace(row, verdict="worse", why="")
     return Check(
         cell=cell,
         metric=key,
@@ -108,6 +130,13 @@ def change_check(
     )
 
 
+def _gone_to_nothing(row: Compared, limit: float) -> Outcome:
+    """A rate that is 0 now: no ratio can be made of it, and it is certainly worse."""
+    label = metric(row.metric).label
+    why = f": {row.why}" if row.why else ""
+    return Outcome("fail", f"{label} has fallen to nothing{why}; {_limit(limit)}")
+
+
 def _outcome(row: Compared, worsening: float, asked: Asked, family: Family) -> Outcome:
     answer, limit, confidence = row.answer, asked.worse_by or 0.0, asked.confidence
     found = _found(row, worsening)
@@ -116,7 +145,7 @@ def _outcome(row: Compared, worsening: float, asked: Asked, family: Family) -> O
         status: Status = "fail" if beyond else "pass"
         return Outcome(status, f"{found}; {_limit(limit)}", "known of the artifact, not sampled")
     certain = answer.p_worse is not None and answer.p_worse <= 1 - confidence + ROUNDING
-    detail = _detail(row, confidence)
+    detail = _detail(row)
     if beyond and certain:
         return Outcome("fail", f"{found}; {_limit(limit)}", detail)
     if not beyond and (_excluded(row, limit) or _would_have_been_noticed(answer, limit)):
@@ -143,6 +172,11 @@ def _found(row: Compared, worsening: float) -> str:
     label = metric(row.metric).label
     if row.baseline is None or row.candidate is None:
         return f"{label} is {worse(worsening)}"
+    change = row.candidate - row.baseline
+    if worsening * (change if row.better == "lower" else -change) < 0:
+        # The change is of pairs, or of all values with all: the medians by themselves may differ
+        # the other way, which helps nobody to read it.
+        return f"{label} is {worse(worsening)}{' over the pairs' if row.answer.paired else ''}"
     baseline, candidate = amounts((row.baseline, row.candidate), row.unit)
     return f"{label} is {worse(worsening)} (median {candidate}, was {baseline.split()[0]})"
 
@@ -170,29 +204,17 @@ def worst_of(row: Compared) -> float | None:
     return high - 1 if row.better == "lower" else 1 - low
 
 
-def _detail(row: Compared, confidence: float) -> str:
+def _detail(row: Compared) -> str:
+    """How certain it is, in one line."""
     answer, parts = row.answer, []
     if answer.low is not None and answer.high is not None:
-        low, high = answer.low - 1, answer.high - 1
-        parts.append(f"95 % interval of the change {_signed(low)} to {_signed(high)}")
+        parts.append(f"95 % interval {interval(answer.low - 1, answer.high - 1)}")
     elif answer.no_interval:
         parts.append(f"no interval: {answer.no_interval}")
     if answer.p_worse is not None:
-        parts.append(f"by chance in {_chance(answer.p_worse)} of gates where nothing changed")
-    if answer.noticeable is not None:
-        noticed = f"a worsening of {about(answer.noticeable)} would have been noticed"
-        parts.append(f"{noticed} at {percent(confidence)}")
-    if answer.n:
-        rated = row.pair.candidate.workload.kind == "quality"
-        each = "window" if rated else "pair" if answer.paired else "block"
-        sides = "" if answer.paired else " on each side"
-        parts.append(f"{answer.n} {each}{'' if answer.n == 1 else 's'}{sides}")
-    return "; ".join(parts)
-
-
-def _signed(share: float) -> str:
-    return f"{100 * share:+.2f} %"
-
-
-def _chance(p: float) -> str:
-    return about(p)
+        parts.append(f"adjusted {chance(answer.p_worse)}")
+    if answer.n and is_rated(row):
+        parts.append(count(answer.n, "window"))
+    elif answer.n:
+        parts.append(f"{count(answer.n * row.pair.per_block, 'repetition')} each")
+    return ", ".join(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.compare.compare import compare
@@ -14,11 +14,13 @@ from edgebench.harness.gate.family import Family
 from edgebench.harness.gate.headline import headline
 from edgebench.harness.gate.limits import Limits
 from edgebench.harness.gate.model import Gate
+from edgebench.harness.gate.outcome import remedy_of, result_of
 from edgebench.harness.gate.policy import default_policy
+from edgebench.harness.gate.sharing import asked_once, rows_of
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from edgebench.harness.compare.model import Compared, Comparison, Matched, Pair, SideCell
     from edgebench.harness.gate.limits import Asked
@@ -55,16 +57,14 @@ def evaluate(
         pair.name: limits.of(pair.candidate, {**pair.baseline.metrics, **pair.candidate.metrics})
         for pair in matched.pairs
     }
+    asked = asked_once(matched.pairs, asked)
     new = [(cell, limits.of(cell, cell.metrics)) for cell in matched.added]
     comparisons = _comparisons(matched, policy, asked)
-    rows: dict[str, dict[float, dict[str, Compared]]] = defaultdict(lambda: defaultdict(dict))
-    for confidence, comparison in comparisons.items():
-        for row in comparison.rows:
-            rows[row.pair.name][confidence][row.metric] = row
     family = Family.of(comparisons[policy.confidence].rows, policy.noise_floor)
     checks: list[Check] = []
     for pair in matched.pairs:
-        checks += _pair(pair, asked[pair.name], policy, rows[pair.name], family)
+        rows = {level: rows_of(each.rows, pair) for level, each in comparisons.items()}
+        checks += _pair(pair, asked[pair.name], policy, rows, family)
     checks += [vanished_check(cell, policy.failures) for cell in matched.vanished]
     for cell, wanted in new:
         checks += _bounds(name_of(cell), cell, wanted)
@@ -75,15 +75,39 @@ def evaluate(
     names = [pair.name for pair in matched.pairs]
     names += [name_of(cell) for cell in (*matched.vanished, *matched.added)]
     unused += allowances.unused(names, settled)
-    ordered = sorted(settled, key=lambda check: _WORST_FIRST.index(check.status))
+    ordered = sorted(settled, key=_how_bad)
+    result = result_of(ordered, family)
     return Gate(
-        comparison=comparisons[policy.confidence],
+        comparison=_as_judged(comparisons[policy.confidence], ordered),
         checks=tuple(ordered),
-        passed=all(check.status != "fail" for check in ordered),
+        outcome=result,
         policy=policy_name,
-        headline=headline(ordered),
+        headline=headline(ordered, family),
         unused=tuple(unused),
+        remedy=remedy_of(ordered, family) if result == "undecided" else "",
     )
+
+
+def _how_bad(check: Check) -> tuple[int, bool]:
+    return _WORST_FIRST.index(check.status), check.undecided
+
+
+def _as_judged(comparison: Comparison, checks: Sequence[Check]) -> Comparison:
+    """Its rows with what limits made of them, so that no table contradicts a check."""
+    judged = {
+        (check.cell, check.metric): check.compared
+        for check in checks
+        if check.kind == "worse_by" and check.compared is not None
+    }
+    rows = []
+    for row in comparison.rows:
+        found = judged.get((row.pair.name, row.metric))
+        if found is not None:
+            row = replace(  # noqa: PLW2901 - the same row
+                row, verdict=found.verdict, why=found.why, repetitions=found.repetitions
+            )
+        rows.append(row)
+    return replace(comparison, rows=tuple(rows))
 
 
 def _comparisons(
@@ -100,7 +124,10 @@ def _comparisons(
         if each.worse_by is not None
     }
     worse_by = [
-        each.worse_by for metrics in asked.values() for each in metrics.values() if each.worse_by
+        each.worse_by
+        for metrics in asked.values()
+        for each in metrics.values()
+        if each.worse_by is not None
     ]
     own = {each.confidence for metrics in asked.values() for each in metrics.values()}
     return {
@@ -110,6 +137,7 @@ def _comparisons(
             margin=min(worse_by, default=MARGIN),
             noise_floor=policy.noise_floor,
             wanted=lambda name, key: (name, key) in wanted,
+            one_sided=True,
         )
         for confidence in {policy.confidence} | own
     }
@@ -131,7 +159,12 @@ def _pair(
         rows: of this pair, by confidence and metric.
         family: all that was asked together.
     """
-    of_cell = cell_check(pair, policy.failures)
+    of_cell = cell_check(
+        pair,
+        policy.failures,
+        confidence=policy.confidence,
+        least=family.least_of(pair, policy.confidence),
+    )
     if of_cell is not None:
         yield of_cell
     if pair.candidate.status not in _HAS_RESULTS:
@@ -139,13 +172,24 @@ def _pair(
     for key, each in asked.items():
         before, now = missing(pair.baseline, key), missing(pair.candidate, key)
         if before is None and now is not None:
-            yield lost(pair.name, key, each, now, policy.failures)
+            yield lost(pair.name, key, each, f"is not measured any more: {now}", policy.failures)
+            continue
+        if before is None and (other := _other_unit(pair, key)):
+            yield lost(pair.name, key, each, other, policy.failures)
             continue
         if each.worse_by is not None and now is None:
             row = rows[each.confidence].get(key)
             why = f"the baseline has no value: {before}" if before else "no value compares"
             yield change_check(row, pair.name, key, each, family, why)
         yield from _bounds(pair.name, pair.candidate, {key: each})
+
+
+def _other_unit(pair: Pair, key: str) -> str:
+    """That a metric is in another unit than it was; empty where it is not."""
+    before, now = pair.baseline.metrics[key].unit, pair.candidate.metrics[key].unit
+    if before == now:
+        return ""
+    return f"can't be compared any more: the baseline's is in {before}, the candidate's in {now}"
 
 
 def _bounds(name: str, cell: SideCell, asked: Mapping[str, Asked]) -> Iterator[Check]:

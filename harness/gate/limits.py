@@ -47,11 +47,14 @@ class Limits:
         policy: whose.
         met: the limits that met a metric.
         met_cells: the entries of ``cells`` that met a cell.
+        asking: the limits that took part in asking something; one that only says how certain or
+            how severe asks nothing by itself.
     """
 
     policy: Policy
     met: set[Place] = field(default_factory=set)
     met_cells: set[int] = field(default_factory=set)
+    asking: set[Place] = field(default_factory=set)
 
     def of(self, cell: SideCell, keys: Iterable[str]) -> dict[str, Asked]:
         """What is asked of a cell, by metric, in the order in which reports list them.
@@ -75,6 +78,7 @@ class Limits:
             self.met.update(place for place, _ in found)
             if merged := self._merged([limit for _, limit in found], key):
                 asked[key] = merged
+                self.asking.update(place for place, _ in found)
         return asked
 
     def _merged(self, limits: Iterable[Limit | None], key: str) -> Asked | None:
@@ -105,13 +109,19 @@ class Limits:
         for index in sorted(self.met_cells):
             yield from self._unused_limits(index, self.policy.cells[index].limits)
 
-    def _unused_limits(self, at: int | None, limits: Iterable[str]) -> Iterator[str]:
+    def _unused_limits(self, at: int | None, limits: Mapping[str, Limit | None]) -> Iterator[str]:
         where = "limits" if at is None else f"cells[{at}].limits"
         cells = "no cell" if at is None else "none of its cells"
-        for name in limits:
+        for name, limit in limits.items():
             if (at, name) not in self.met:
                 what = "a metric that fits" if is_pattern(name) else "that metric"
                 yield f"{where}.{name}: {cells} has {what}"
+            elif limit is not None and _says_nothing(limit) and (at, name) not in self.asking:
+                yield f"{where}.{name}: nothing is asked: it has no worse_by, at_most or at_least"
+
+
+def _says_nothing(limit: Limit) -> bool:
+    return limit.worse_by is None and limit.at_most is None and limit.at_least is None
 
 
 def _fitting(

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 Severity = Literal["fail", "warn"]
 
+Result = Literal["passed", "failed", "undecided"]
+"""Of a gate. Undecided: no limit is broken, and no worsening whatever could have broken one that
+asks about samples, such as of a single repetition."""
+
 Status = Literal["fail", "warn", "allowed", "undecided", "pass"]
 """Of one check, worst first: a broken limit; one that only warns; one that an allowance covers;
 one that the samples can't decide; one that is kept."""
@@ -60,6 +64,7 @@ class Check:
         compared: behind it, where there is one.
         gone: the baseline's cell, where it vanished; the candidate's where it failed.
         allowance: that covers it, or that covered it until it expired.
+        undecided: whether the samples can't decide it, whatever the policy makes of that.
     """
 
     cell: str
@@ -76,6 +81,7 @@ class Check:
     compared: Compared | None = None
     gone: SideCell | None = None
     allowance: Allowance | None = None
+    undecided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +91,23 @@ class Gate:
     Attributes:
         comparison: what it was decided on; its rows are the ones that limits ask about.
         checks: every limit on every cell, worst status first, then in the order of the cells.
-        passed: whether the exit status is 0.
+        outcome: of the whole.
         policy: what it was decided by, in words: ``gate.yaml`` or ``the default policy``.
         headline: one sentence: how many limits were broken, or that none was, and how small a
             change would have been noticed.
         unused: allowances and patterns that met nothing, or have expired; a sentence each.
+        remedy: of an undecided gate, what it would take, in sentences; else empty.
     """
 
     comparison: Comparison
     checks: tuple[Check, ...]
-    passed: bool
+    outcome: Result
     policy: str
     headline: str
     unused: tuple[str, ...] = field(default=())
+    remedy: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the exit status is 0."""
+        return self.outcome == "passed"

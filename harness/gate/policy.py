@@ -32,8 +32,11 @@ SCHEMA_VERSION: Final = 1
 
 CONFIDENCE: Final = 0.99
 NOISE_FLOOR: Final = 0.01
-MOST_CONFIDENCE: Final = 0.9999
-"""Beyond it a test would need more drawings than it makes."""
+MOST_CONFIDENCE: Final = 0.999
+"""Beyond it a test would need more draws than it makes."""
+
+MOST_NOISE: Final = 0.5
+"""Runs that differ by as much tell nothing."""
 
 _DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _LEAST_CONFIDENCE: Final = 0.5
@@ -62,7 +65,19 @@ def _confidence(value: object) -> object:
     found = _share(value)
     assert isinstance(found, float)
     if not _LEAST_CONFIDENCE < found <= MOST_CONFIDENCE:
-        message = f"must be more than 50% and at most 99.99%, got {shown(value)}"
+        message = (
+            "must be more than 50% and at most 99.9%, since the draws of the test can't tell more, "
+            f"got {shown(value)}"
+        )
+        raise refusal(message)
+    return found
+
+
+def _noise(value: object) -> object:
+    found = _share(value)
+    assert isinstance(found, float)
+    if found >= MOST_NOISE:
+        message = f"must be less than 50%, got {shown(value)}"
         raise refusal(message)
     return found
 
@@ -127,6 +142,7 @@ FormatVersion = Annotated[Literal[1], BeforeValidator(_version)]
 Share = Annotated[float, BeforeValidator(_share), WithJsonSchema(_SHARE_SCHEMA)]
 """``5%``, ``5 %`` or ``0.05``."""
 
+Noise = Annotated[float, BeforeValidator(_noise), WithJsonSchema(_SHARE_SCHEMA)]
 Confidence = Annotated[float, BeforeValidator(_confidence), WithJsonSchema(_SHARE_SCHEMA)]
 Bound = Annotated[float | int | str, BeforeValidator(_bound), WithJsonSchema(_BOUND_SCHEMA)]
 """A number in the unit that results are stored in, or one with its unit."""
@@ -246,7 +262,7 @@ class Policy(BaseModel):
         description="Of the gate as a whole: 99% means that at most one gate in a hundred fails "
         "where nothing changed.",
     )
-    noise_floor: Share = Field(
+    noise_floor: Noise = Field(
         default=NOISE_FLOOR,
         description="How much two runs of the same thing may differ that were not interleaved.",
     )

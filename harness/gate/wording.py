@@ -7,6 +7,10 @@ from typing import Final
 
 _LEAST_PERCENT: Final = 0.01
 _WHOLE_PERCENT: Final = 99.5
+_LEAST_P: Final = 0.0001
+MOST_REPETITIONS: Final = 1000
+"""Beyond, the number says no more than that nobody would run them."""
+
 _BIG: Final = 1e5
 _LEAST_DIGITS: Final = 3
 _MOST_DIGITS: Final = 8
@@ -37,6 +41,32 @@ def worse(share: float) -> str:
     if share == 0:
         return "no worse"
     return f"{about(share)} {'worse' if share > 0 else 'better'}"
+
+
+def count(number: int, thing: str) -> str:
+    """``1 repetition``, ``10 repetitions``."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def repetitions(number: int) -> str:
+    """How many it would take; a number that nobody would run is not worth its digits."""
+    return f"more than {MOST_REPETITIONS}" if number > MOST_REPETITIONS else str(number)
+
+
+def chance(p: float) -> str:
+    """A p value as statisticians write it: ``p = 0.0002``, ``p < 0.0001``."""
+    return f"p < {_LEAST_P}" if p < _LEAST_P else f"p = {min(p, 1.0):.2g}"
+
+
+def interval(low: float, high: float) -> str:
+    """Two shares with their signs: ``-4.8 to -4.2 %``."""
+    ends = (100 * low, 100 * high)
+    apart = abs(ends[1] - ends[0])
+    decimals = next((d for d, least in enumerate((20.0, 0.2)) if apart >= least), 2)
+    first, last = (f"{each:+.{decimals}f}" for each in ends)
+    zero = f"{0:.{decimals}f}"
+    first, last = (zero if each.lstrip("+-") == zero else each for each in (first, last))
+    return f"{first} to {last} %"
 
 
 def amounts(values: tuple[float, ...], unit: str) -> tuple[str, ...]:

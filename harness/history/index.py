@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Self
 
 from edgebench.harness.errors import ResultError
 from edgebench.harness.history import tables
+from edgebench.harness.history.apart import told_apart
+from edgebench.harness.history.packed import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,20 +115,9 @@ class Index:
     def series(self, selection: Selection) -> tuple[Series, ...]:
         """The series that are selected, those without a run left out, in the order of their names.
 
-        Each has its runs oldest first.
+        Each has its runs oldest first, and says what tells it from others of its names.
         """
-        found = tables.series(self._connection, selection)
-        return tuple(
-            sorted(
-                found,
-                key=lambda each: (
-                    each.subject.machine,
-                    each.subject.scenario,
-                    each.subject.workload,
-                    each.subject.variant,
-                ),
-            )
-        )
+        return told_apart(tables.series(self._connection, selection))
 
     def metrics(self) -> tuple[str, ...]:
         """The keys of all metrics that any series is of."""
@@ -145,9 +136,11 @@ class Index:
                 self._connection, [path for path in known if known[path] != there.get(path)]
             )
             numbers = tables.subjects(self._connection)
+            writer = Writer(self._connection)
             for path, stamp in there.items():
                 if known.get(path) != stamp:
-                    tables.take(self._connection, self.results, path, stamp, numbers)
+                    tables.take(self._connection, self.results, path, stamp, numbers, writer)
+            writer.flush()
             tables.sweep(self._connection)
             self._connection.execute("COMMIT")
         except BaseException:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from datetime import datetime
 
 SHORT_SHA = 10
@@ -59,8 +60,7 @@ class Setup:
     effective: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """One run in a series: the median with its 95 % interval, of so many samples."""
 
     run: RunFacts
@@ -69,6 +69,50 @@ class Point:
     high: float | None
     n: int
     setup: Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Points(Sequence[Point]):
+    """The runs of a series, an entry for each in every column.
+
+    A history has hundreds of thousands of them, of which few are looked at but for their medians:
+    a `Point` is made when it is asked for.
+    """
+
+    runs: tuple[RunFacts, ...]
+    medians: tuple[float, ...]
+    lows: tuple[float | None, ...]
+    highs: tuple[float | None, ...]
+    ns: tuple[int, ...]
+    setups: tuple[Setup, ...]
+
+    @classmethod
+    def of(cls, points: Sequence[Point]) -> Self:
+        """The same, of at least one point."""
+        return cls(*zip(*points, strict=True))
+
+    @overload
+    def __getitem__(self, place: int) -> Point: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Point, ...]: ...
+    def __getitem__(self, place: int | slice) -> Point | tuple[Point, ...]:
+        if isinstance(place, slice):
+            return tuple(self)[place]
+        return Point(
+            self.runs[place],
+            self.medians[place],
+            self.lows[place],
+            self.highs[place],
+            self.ns[place],
+            self.setups[place],
+        )
+
+    def __iter__(self) -> Iterator[Point]:
+        columns = (self.runs, self.medians, self.lows, self.highs, self.ns, self.setups)
+        return map(Point, *columns)
+
+    def __len__(self) -> int:
+        return len(self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +139,38 @@ class Subject:
     testing: bool
     identity: str
 
+    @property
+    def cell(self) -> str:
+        """The same without metric and unit: an object of JSON."""
+        return self.identity.removesuffix(f" {self.metric} {self.unit}")
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One subject over all its runs, oldest first."""
+    """One subject over all its runs, oldest first.
+
+    Attributes:
+        apart: what tells it from others of the same variant and workload; empty where none are.
+    """
 
     subject: Subject
-    points: tuple[Point, ...]
+    points: Points
+    apart: str = ""
 
     @property
     def cpu_model(self) -> str:
         """Of the newest run."""
         return self.points[-1].run.cpu_model
+
+    @property
+    def medians(self) -> tuple[float, ...]:
+        """Of all runs."""
+        return self.points.medians
+
+    @property
+    def name(self) -> str:
+        """The variant's, and what tells it from others of that name."""
+        return f"{self.subject.variant} ({self.apart})" if self.apart else self.subject.variant
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from edgebench.harness.compare.identity import TESTING_RUNNER, model_text
-from edgebench.harness.history.model import Point, RunFacts, Series, Setup, Subject
+from edgebench.harness.history.model import Point, Points, RunFacts, Series, Setup, Subject
 from edgebench.harness.store.store import AS_PUBLISHED
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def series_of(rows: Iterable[Rows], selection: Selection) -> tuple[Series, ...]:
     return tuple(Series(subject, in_order(points)) for subject, points in found.values())
 
 
-def in_order(points: Sequence[Point]) -> tuple[Point, ...]:
+def in_order(points: Sequence[Point]) -> Points:
     """Oldest first."""
-    return tuple(sorted(points, key=lambda each: (each.run.moment, each.run.created_at)))
+    return Points.of(sorted(points, key=lambda each: (each.run.moment, each.run.created_at)))
 
 
 def _points(record: RunRecord, run: RunFacts) -> Iterator[tuple[Subject, Point]]:
@@ -107,7 +107,13 @@ def _of_cell(
     weights = _weights(record, variant)
     machine = record.machine.fingerprint
     # A file loaded as published is known by its hash wherever it lies.
-    what = [record.scenario_name, machine, weights, *_variant(variant), *_workload(workload)]
+    what = {
+        "scenario": record.scenario_name,
+        "machine": machine,
+        "weights": weights,
+        **_variant(variant),
+        **_workload(workload),
+    }
     written = json.dumps(what, ensure_ascii=False)
     for key, summary in cell.metrics.items():
         if summary.median is None:
@@ -139,33 +145,41 @@ def _weights(record: RunRecord, variant: VariantRecord) -> str:
     return f"{source} sha256:{given}" if isinstance(given, str) else source
 
 
-def _variant(variant: VariantRecord) -> list[str]:
-    options = json.dumps(variant.options, sort_keys=True, ensure_ascii=False)
-    return [variant.runner, variant.framework or "", variant.quantization, options]
+def _variant(variant: VariantRecord) -> dict[str, object]:
+    return {
+        "runner": variant.runner,
+        "framework": variant.framework,
+        "quantisation": variant.quantization,
+        "options": dict(sorted(variant.options.items())),
+    }
 
 
-def _workload(workload: WorkloadRecord) -> list[str]:
+def _workload(workload: WorkloadRecord) -> dict[str, object]:
     quality = workload.quality
-    rated: list[object] = (
-        [
-            quality.protocol,
-            quality.text_sha256,
-            quality.ids_sha256,
-            quality.window,
-            quality.stride,
-            quality.score_from,
-            quality.bos_id,
-            quality.windows,
-        ]
+    rated = (
+        {
+            "protocol": quality.protocol,
+            "text": quality.text_sha256,
+            "tokens of text": quality.ids_sha256,
+            "window": quality.window,
+            "stride": quality.stride,
+            "score from": quality.score_from,
+            "begin token": quality.bos_id,
+            "windows": quality.windows,
+        }
         if quality is not None
-        else []
+        else {}
     )
-    facts = [workload.task, workload.prompt_sha256, workload.prompt_tokens, workload.depth]
-    return [
-        workload.name,
-        workload.kind,
-        json.dumps([*facts, workload.generate_tokens, *rated], ensure_ascii=False),
-    ]
+    return {
+        "workload": workload.name,
+        "kind": workload.kind,
+        "task": workload.task,
+        "prompt": workload.prompt_sha256,
+        "prompt tokens": workload.prompt_tokens,
+        "depth": workload.depth,
+        "generated tokens": workload.generate_tokens,
+        **rated,
+    }
 
 
 def _setup(variant: VariantRecord) -> Setup:

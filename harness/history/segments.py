@@ -197,7 +197,7 @@ def _costs(y: Array) -> Array:
     """
     sums = np.concatenate([[0.0], np.cumsum(y)])
     shares, short = _lengths(len(y))
-    costs = np.subtract.outer(sums, sums)
+    costs: Array = sums[:, None] - sums[None, :]
     costs *= costs
     costs *= shares
     np.copyto(costs, np.inf, where=short)

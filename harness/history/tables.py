@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import ResultError
-from edgebench.harness.history.model import Point, RunFacts, Series, Setup, Subject
+from edgebench.harness.history import packed
+from edgebench.harness.history.model import Points, RunFacts, Series, Setup, Subject
 
 if TYPE_CHECKING:
     import sqlite3
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.history.model import Selection
 
-VERSION = 1
+VERSION = 3
 """Of the tables, and of what tells one series from another. An index of another version is made
 again."""
 
@@ -31,11 +32,6 @@ CREATE TABLE subjects (
     testing INTEGER
 );
 CREATE TABLE setups (number INTEGER PRIMARY KEY, said TEXT UNIQUE);
-CREATE TABLE points (
-    subject INTEGER, run INTEGER, median REAL, low REAL, high REAL, n INTEGER, setup INTEGER,
-    PRIMARY KEY (subject, run)
-) WITHOUT ROWID;
-CREATE INDEX points_of_run ON points (run);
 """
 
 _RUN = (
@@ -59,7 +55,7 @@ def create(connection: sqlite3.Connection) -> None:
             ).fetchall():
                 quoted = name.replace('"', '""')
                 connection.execute(f'DROP TABLE "{quoted}"')
-            for statement in filter(str.strip, _TABLES.split(";")):
+            for statement in filter(str.strip, (_TABLES + packed.TABLE).split(";")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
@@ -76,11 +72,12 @@ def known(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 def drop(connection: sqlite3.Connection, paths: Iterable[str]) -> None:
     """Forget runs."""
+    numbers: list[int] = []
     for path in paths:
-        connection.execute(
-            "DELETE FROM points WHERE run = (SELECT number FROM runs WHERE path = ?)", (path,)
-        )
+        found = connection.execute("SELECT number FROM runs WHERE path = ?", (path,)).fetchone()
+        numbers += found or ()
         connection.execute("DELETE FROM runs WHERE path = ?", (path,))
+    packed.drop(connection, numbers)
 
 
 def sweep(connection: sqlite3.Connection) -> None:
@@ -102,6 +99,7 @@ def take(
     path: str,
     stamp: tuple[int, int],
     numbers: dict[str, int],
+    writer: packed.Writer,
 ) -> None:
     """Read a run's record and put its rows in; one that can't be read is noted with the reason.
 
@@ -111,6 +109,7 @@ def take(
         path: the run's, relative to it.
         stamp: time and size of the record.
         numbers: as `subjects` gives them; new ones are added.
+        writer: of the figures.
     """
     # Late: where nothing is new, no record need be read, and none of this imported.
     from edgebench.harness.history.rows import rows_of  # noqa: PLC0415
@@ -134,21 +133,13 @@ def take(
             *(run.version, run.sha, run.branch, run.committed_at, run.dirty),
         ),
     ).lastrowid
+    assert number is not None
     setups: dict[Setup, int] = {}
-    points = []
     for subject, point in rows.points:
         if point.setup not in setups:
             setups[point.setup] = _setup(connection, point.setup)
-        points.append(
-            (
-                _subject(connection, subject, numbers),
-                number,
-                *(point.median, point.low, point.high, point.n),
-                setups[point.setup],
-            )
-        )
-    # Two cells of one run that say they are the same are one row.
-    connection.executemany(f"INSERT OR IGNORE INTO points VALUES ({_marks(7)})", points)  # noqa: S608 - our own names
+        figures = (number, point.median, point.low, point.high, point.n, setups[point.setup])
+        writer.add(_subject(connection, subject, numbers), packed.Figures(*figures))
 
 
 def counts(connection: sqlite3.Connection) -> dict[str, int]:
@@ -180,8 +171,8 @@ def series(connection: sqlite3.Connection, selection: Selection) -> Iterator[Ser
             f"SELECT number, {_RUN} FROM runs WHERE left_out = '' ORDER BY moment, created_at"  # noqa: S608 - our own names
         )
     }
-    # In the order of time, which is that of the dictionary.
     taken = {number: run for number, run in runs.items() if selection.takes_run(run)}
+    # In the order of time, which is that of the dictionary.
     order = {number: place for place, number in enumerate(taken)}
     setups: dict[int, Setup] = {}
     for fields in connection.execute(
@@ -190,18 +181,21 @@ def series(connection: sqlite3.Connection, selection: Selection) -> Iterator[Ser
         number, subject = fields[0], Subject(*(*fields[1:10], bool(fields[10]), fields[11]))
         if not selection.takes(subject):
             continue
-        rows = connection.execute(
-            "SELECT run, median, low, high, n, setup FROM points WHERE subject = ?", (number,)
-        ).fetchall()
-        found = sorted((row for row in rows if row[0] in order), key=lambda row: order[row[0]])
-        for row in found:
-            if row[5] not in setups:
-                setups[row[5]] = _said(connection, row[5])
-        points = tuple(
-            Point(taken[row[0]], row[1], row[2], row[3], row[4], setups[row[5]]) for row in found
-        )
-        if points:
-            yield Series(subject, points)
+        columns = packed.of_subject(connection, number)
+        for said in set(columns.setups).difference(setups):
+            setups[said] = _said(connection, said)
+        times = [order.get(run, -1) for run in columns.runs]
+        selected = (place for place, time in enumerate(times) if time >= 0)
+        columns = columns.at(sorted(selected, key=times.__getitem__))
+        if columns.runs:
+            yield Series(
+                subject,
+                Points(
+                    tuple(taken[run] for run in columns.runs),
+                    *columns[1:5],
+                    tuple(setups[said] for said in columns.setups),
+                ),
+            )
 
 
 def _subject(connection: sqlite3.Connection, subject: Subject, numbers: dict[str, int]) -> int:

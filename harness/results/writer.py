@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,8 @@ class RunWriter:
                 view = view[self._trials.write(view) or 0 :]
             os.fsync(self._trials.fileno())
         except OSError as error:
-            self._trials.truncate(start)  # no half line before what a resumed run adds
+            with contextlib.suppress(OSError):
+                self._trials.truncate(start)  # no half line before what a resumed run adds
             raise _cannot_write(self.folder / TRIALS_FILE, error) from error
 
     def save(self, record: RunRecord) -> None:
@@ -67,7 +69,9 @@ def write_atomically(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        # Where nothing can be written, nothing can be removed either.
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise _cannot_write(path, error) from error
 
 
@@ -84,6 +88,9 @@ def cut_half_line(folder: Path) -> None:
 
 
 def _cannot_write(path: Path, error: OSError) -> OutputError:
+    if not os.path.lexists(path) and not os.path.lexists(path.parent):
+        msg = f"results can't be written to {path}: {error.strerror or error}"
+        return OutputError(msg, remedy="Name a folder that can be written to, by --out.")
     return OutputError(
         f"results can't be written to {path}: {error.strerror or error}",
         remedy="What was finished is kept. Make room on the disk, or the folder writable, and go "

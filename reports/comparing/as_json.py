@@ -32,7 +32,7 @@ def comparison_json(comparison: Comparison) -> dict[str, object]:
     Figures are as stored, in the unit beside them; finite or None. Shares are fractions: 0.05 is
     5 %. Texts hold what names hold: whoever prints them makes them safe.
     """
-    return _object({"kind": "comparison", **_compared(comparison)})
+    return tagged({"kind": "comparison", **_compared(comparison)})
 
 
 def gate_json(gate: Gate) -> dict[str, object]:
@@ -40,11 +40,13 @@ def gate_json(gate: Gate) -> dict[str, object]:
     counts = {"fail": 0, "warn": 0, "allowed": 0, "undecided": 0, "pass": 0}
     for each in gate.checks:
         counts[each.status] += 1
-    return _object(
+    return tagged(
         {
             "kind": "gate",
+            "outcome": gate.outcome,
             "passed": gate.passed,
             "headline": gate.headline,
+            "remedy": gate.remedy,
             "policy": gate.policy,
             "counts": counts,
             "checks": [_check(each) for each in gate.checks],
@@ -54,7 +56,8 @@ def gate_json(gate: Gate) -> dict[str, object]:
     )
 
 
-def _object(fields: dict[str, object]) -> dict[str, object]:
+def tagged(fields: dict[str, object]) -> dict[str, object]:
+    """These fields behind the version of the format, each as JSON can hold it."""
     head = {"schema_version": SCHEMA_VERSION, "edgebench_version": __version__}
     return {key: finite(value) for key, value in (head | fields).items()}
 
@@ -120,6 +123,7 @@ def _run(run: SideRun) -> dict[str, object]:
         "edgebench_version": run.edgebench_version,
         "commit": None if run.commit is None else run.commit.model_dump(mode="json"),
         "quick": run.quick,
+        "unfinished": run.unfinished,
     }
 
 
@@ -129,6 +133,8 @@ def _cell(cell: SideCell) -> dict[str, object]:
         "workload": cell.workload.name,
         "status": cell.status,
         "flags": list(cell.flags),
+        "n": cell.n,
+        "n_failed": cell.n_failed,
         "failure": None if cell.failure is None else cell.failure.model_dump(mode="json"),
     }
 
@@ -181,6 +187,7 @@ def _check(check: Check) -> dict[str, object]:
         "metric": check.metric,
         "kind": check.kind,
         "status": check.status,
+        "undecided": check.undecided,
         "severity": check.severity,
         "limit": check.limit,
         "value": check.value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from edgebench.harness.compare.baseline_cells import summary_of
 from edgebench.harness.metrics.definitions import METRICS
 from edgebench.harness.results.model import Summary
 from edgebench.reports.comparing.words import commit, machine, metric_name
-from edgebench.reports.format import NOT_MEASURED, scale_of, shown
+from edgebench.reports.format import NOT_MEASURED, Shown, scale_of, shown
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.compare.model import Samples, Side, SideCell
     from edgebench.harness.compare.wanted import Wanted
+    from edgebench.reports.format import Scale
 
 HERE = "*"
 """Marks the baseline of the machine that one is on."""
@@ -65,10 +67,17 @@ def baselines_table(found: Sequence[tuple[str, Side]], fingerprint: str) -> Rend
 
 def repetitions(side: Side) -> str:
     """How many samples its cells have: ``20``, or ``6–20`` where they differ; a dash of none."""
-    counts = sorted({most for cell in side.cells.values() if (most := _most(cell))})
-    if not counts:
+    counts = fewest_and_most(side)
+    if counts is None:
         return NOT_MEASURED
-    return str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+    least, most = counts
+    return str(least) if least == most else f"{least}–{most}"
+
+
+def fewest_and_most(side: Side) -> tuple[int, int] | None:
+    """Of its cells that have samples the fewest and the most; None where none has."""
+    counts = [most for cell in side.cells.values() if (most := _most(cell))]
+    return (min(counts), max(counts)) if counts else None
 
 
 def moment(text: str) -> str:
@@ -161,7 +170,7 @@ def _metrics(cell: SideCell, keys: Sequence[str]) -> Table:
         samples = cell.metrics[key]
         value = _summary(samples)
         scale = scale_of(key, samples.unit, [value.median])
-        written = shown(value, scale)
+        written = _written(value, scale)
         table.add_row(
             Text(f"  {metric_name(key)}"),
             Text(f"{written.value}{scale.suffix}"),
@@ -169,6 +178,22 @@ def _metrics(cell: SideCell, keys: Sequence[str]) -> Table:
             f"n={value.n}",
         )
     return table
+
+
+def _written(value: Summary, scale: Scale) -> Shown:
+    """As everywhere, but with a digit of a lower end that is not 0."""
+    low, high = value.ci_low, value.ci_high
+    if value.median is None or low is None or high is None or low <= 0 or low == high:
+        return shown(value, scale)
+    least = scale.of(low)
+    decimals = scale.decimals(scale.of(value.median), least, scale.of(high))
+    if float(f"{least:.{decimals}f}"):
+        return shown(value, scale)
+    decimals = -math.floor(math.log10(least))
+    middle, first, last = (
+        scale.write(scale.of(each), decimals) for each in (value.median, low, high)
+    )
+    return Shown(middle, f"[{first}, {last}]")
 
 
 def _summary(samples: Samples) -> Summary:

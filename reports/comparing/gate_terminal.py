@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.gate.wording import percent
 from edgebench.reports.comparing import words
+from edgebench.reports.comparing.wrapping import WIDTH, fact, hanging
 from edgebench.reports.text import clean, one_line, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from edgebench.harness.gate.model import Check, Gate, Status
+    from edgebench.harness.gate.model import Check, Gate, Result, Status
 
-WIDTH: Final = 80
-
-_HEAD: Final = 11
 _MOST_CHECKS: Final = 40
 _LOG_LINES: Final = 6
-_SECTIONS: Final[tuple[tuple[Status, str], ...]] = (
-    ("fail", "broken"),
-    ("warn", "warnings"),
-    ("allowed", "allowed"),
-    ("undecided", "undecided"),
+_RESULTS: Final[dict[Result, str]] = {
+    "passed": "passed",
+    "failed": "FAILED",
+    "undecided": "UNDECIDED",
+}
+_SECTIONS: Final[tuple[tuple[Status, bool, str], ...]] = (
+    ("fail", False, "broken"),
+    ("fail", True, "undecided, which fails here"),
+    ("warn", False, "warnings"),
+    ("warn", True, "undecided, which is warned of here"),
+    ("allowed", False, "allowed"),
+    ("allowed", True, "allowed, and undecided"),
+    ("undecided", True, "undecided"),
 )
-_UNIT: Final = re.compile(r"(?<=[0-9]) (?=(?:%|[µm]?s|[KMG]iB|B|tokens/s)(?![A-Za-z]))")
-"""Between a number and its unit, where no line ends."""
-
-_TIED: Final = "\N{NO-BREAK SPACE}"
 _WITH_DETAIL: Final = frozenset({"fail", "warn"})
 
 
@@ -40,12 +40,21 @@ def gate_text(gate: Gate, *, width: int = WIDTH) -> str:
         gate: the outcome.
         width: in columns; 40 at least.
     """
-    lines = [*_fields("passed" if gate.passed else "FAILED", gate.headline, width), ""]
+    lines = _fields(_RESULTS[gate.outcome], gate.headline, width)
+    if gate.remedy:
+        lines += _fields("", gate.remedy, width)
+    for text in words.unfinished(gate.comparison.matched):
+        lines += _fields("careful", text, width)
+    lines.append("")
     if gate.comparison.matched.across_machines:
         label = one_line(gate.comparison.matched.across_machines)
         lines += [*_fields("machines", label, width), ""]
-    for status, title in _SECTIONS:
-        checks = [check for check in gate.checks if check.status == status]
+    for status, undecided, title in _SECTIONS:
+        checks = [
+            check
+            for check in gate.checks
+            if check.status == status and check.undecided == undecided
+        ]
         if checks:
             lines += [title, *_section(checks, width), ""]
     lines += _foot(gate, width)
@@ -81,15 +90,15 @@ def _check(check: Check, width: int) -> Iterator[str]:
         up_to = "" if allowance.worse_by is None else f"up to {percent(allowance.worse_by)} "
         told = f"allowed {up_to}until {allowance.until.isoformat()}: {one_line(allowance.reason)}"
         yield from _wrapped(told, width, 6)
-    if check.status in _WITH_DETAIL and check.detail:
+    if check.status in _WITH_DETAIL and not check.undecided and check.detail:
         if check.kind in {"failed", "vanished"}:
             for line in tail(clean(check.detail), lines=_LOG_LINES).splitlines():
                 yield from _wrapped(line, width, 6)
         else:
             yield from _wrapped(one_line(check.detail), width, 6)
-    needed = None if check.compared is None else check.compared.repetitions
-    if check.status != "pass" and needed is not None:
-        yield from _wrapped(f"{needed} repetitions on each side would settle it", width, 6)
+    settled = words.settled_by(check.compared)
+    if check.undecided and settled:
+        yield from _wrapped(f"{settled} would settle it", width, 6)
 
 
 def _foot(gate: Gate, width: int) -> Iterator[str]:
@@ -118,19 +127,8 @@ def _foot(gate: Gate, width: int) -> Iterator[str]:
 
 def _fields(head: str, text: str, width: int) -> list[str]:
     """A short word and a text beside it."""
-    return _wrap(one_line(text), width, f"{head:<{_HEAD}}", " " * _HEAD)
+    return fact(head, one_line(text), width)
 
 
 def _wrapped(text: str, width: int, indent: int) -> list[str]:
-    return _wrap(text, width, " " * indent, " " * (indent + 2))
-
-
-def _wrap(text: str, width: int, first: str, others: str) -> list[str]:
-    lines = textwrap.wrap(
-        _UNIT.sub(_TIED, text),
-        width,
-        initial_indent=first,
-        subsequent_indent=others,
-        break_on_hyphens=False,
-    )
-    return [line.replace(_TIED, " ") for line in lines] or [first.rstrip()]
+    return hanging(text, width, indent)

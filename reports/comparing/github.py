@@ -25,21 +25,30 @@ _LEVELS = {"fail": "error", "warn": "warning", "undecided": "notice", "allowed":
 def gate_annotations(gate: Gate) -> str:
     """The workflow commands that make GitHub show what was broken, a line each; may be empty.
 
-    A broken limit is an error, a warning a warning; what is undecided or allowed, and what in the
-    policy had no effect, a notice. Above ten of a kind the last one counts the others. To be
-    written to standard output, each at the beginning of a line.
+    A broken limit is an error, and so is a gate that could decide nothing; a warning is a warning;
+    what is undecided or allowed, and what in the policy had no effect, a notice. Above ten of a
+    kind the last one counts the others. To be written to standard output, each at the beginning of
+    a line.
     """
     by_level: dict[str, list[tuple[str, str]]] = {"error": [], "warning": [], "notice": []}
+    if gate.outcome == "undecided":
+        message = f"{gate.headline}. {gate.remedy}."
+        by_level["error"].append(("edgebench gate could not decide", message))
     for check in gate.checks:
         if check.status != "pass":
             by_level[_LEVELS[check.status]].append((_title(check), _message(check)))
     by_level["notice"] += [("edgebench gate: the policy", each) for each in gate.unused]
     lines = [
-        f"::{level} title={_property(title)}::{_data(message)}\n"
+        annotation(level, title, message)
         for level, each in by_level.items()
         for title, message in _shown(each)
     ]
     return "".join(lines)
+
+
+def annotation(level: str, title: str, message: str) -> str:
+    """One workflow command with its line's end: ``error``, ``warning`` or ``notice``."""
+    return f"::{level} title={_property(title)}::{_data(message)}\n"
 
 
 def gate_summary(gate: Gate) -> str:
@@ -61,8 +70,12 @@ def _title(check: Check) -> str:
 
 
 def _message(check: Check) -> str:
-    said = {"undecided": "undecided: ", "allowed": "allowed: "}.get(check.status, "")
-    lines = [f"{said}{check.message}", check.detail]
+    said = "allowed: " if check.status == "allowed" else "undecided: " if check.undecided else ""
+    settled = words.settled_by(check.compared) if check.undecided else ""
+    lines = [
+        f"{said}{check.message}",
+        f"{settled} would settle it" if settled else check.detail,
+    ]
     if check.allowance is not None:
         lines.append(
             f"allowance until {check.allowance.until.isoformat()}: {check.allowance.reason}"

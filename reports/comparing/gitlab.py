@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from edgebench.reports.comparing.words import STATUSES, metric_label
+from edgebench.reports.comparing.words import RESULTS, STATUSES, metric_label
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ def gate_metrics(gate: Gate) -> str:
     lines += [
         f'edgebench_gate_limits{{status="{said}"}} {counts[status]}'
         for status, said in STATUSES.items()
+    ]
+    lines += _head("edgebench_gate_result", "What came of the gate")
+    lines += [
+        f'edgebench_gate_result{{result="{each}"}} {int(each == gate.outcome)}' for each in RESULTS
     ]
     return "\n".join([*lines, "# EOF", ""])
 

@@ -20,15 +20,17 @@ def gate_junit(gate: Gate) -> str:
     """A gate as one test suite, named as its scenario; each limit on each cell is a test.
 
     A broken limit is a failure; one that the samples can't decide is skipped, with the reason; a
-    warning or an allowance passes and says so in its output. Elements and attributes are the ones
+    warning or an allowance passes and says so in its output. A gate that could decide nothing has
+    an error besides, as a test of its own. Elements and attributes are the ones
     that Jenkins, GitLab and Azure read; none has a duration, for a limit takes no time.
     """
     matched = gate.comparison.matched
     newest = matched.candidate.runs[-1]
+    could_not = gate.outcome == "undecided"
     counts = {
-        "tests": len(gate.checks),
+        "tests": len(gate.checks) + could_not,
         "failures": sum(each.status == "fail" for each in gate.checks),
-        "errors": 0,
+        "errors": int(could_not),
         "skipped": sum(each.status == "undecided" for each in gate.checks),
     }
     numbers = {key: str(count) for key, count in counts.items()}
@@ -58,6 +60,10 @@ def gate_junit(gate: Gate) -> str:
     ):
         if value:
             ET.SubElement(properties, "property", {"name": key, "value": one_line(value)})
+    if could_not:
+        whole = ET.SubElement(suite, "testcase", {"classname": "gate", "name": "can decide"})
+        message = one_line(f"{gate.headline}. {gate.remedy}.")
+        ET.SubElement(whole, "error", {"message": message, "type": "undecided"})
     for check in gate.checks:
         _test(suite, check)
     ET.indent(suites)
@@ -71,10 +77,12 @@ def _test(suite: ET.Element, check: Check) -> None:
     )
     message = one_line(check.message)
     if check.status == "fail":
-        failure = ET.SubElement(test, "failure", {"message": message, "type": check.kind})
+        kind = "undecided" if check.undecided else check.kind
+        failure = ET.SubElement(test, "failure", {"message": message, "type": kind})
         failure.text = _whole(check)
     elif check.status == "undecided":
-        detail = one_line(check.detail)
+        settled = words.settled_by(check.compared)
+        detail = one_line(f"{settled} would settle it" if settled else check.detail)
         ET.SubElement(
             test, "skipped", {"message": f"undecided: {message}{'. ' if detail else ''}{detail}"}
         )
@@ -89,7 +97,8 @@ def _name(check: Check) -> str:
 
 
 def _whole(check: Check) -> str:
-    lines = [check.message, check.detail]
+    settled = words.settled_by(check.compared) if check.undecided else ""
+    lines = [check.message, check.detail, f"{settled} would settle it" if settled else ""]
     if check.compared is not None and check.compared.answer.ratio is not None:
         baseline, candidate = words.figures(check.compared)
         changed = words.change_and_interval(check.compared.answer)

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from edgebench.harness.gate.wording import percent
+from edgebench.harness.gate.wording import percent, repetitions
 from edgebench.reports.comparing import words
 from edgebench.reports.comparing.blocks import Block, fitted, table
 from edgebench.reports.comparing.markdown_words import name, sentence, within
@@ -42,7 +42,11 @@ def gate_markdown(gate: Gate, *, key: str = "") -> str:
 
 def marker(gate: Gate, *, key: str = "") -> str:
     """The line that a gate's comment begins with, such as ``<!-- edgebench-gate: smoke -->``."""
-    scenario = gate.comparison.matched.candidate.runs[-1].scenario_name
+    return marker_of(gate.comparison.matched.candidate.runs[-1].scenario_name, key=key)
+
+
+def marker_of(scenario: str, *, key: str = "") -> str:
+    """The same of a scenario's name."""
     whole = f"{scenario}/{key}" if key else scenario
     # Two hyphens would end the comment in some readers, and a bracket in all of them.
     safe = re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9._/]+", "-", whole)).strip("-")
@@ -55,14 +59,17 @@ def gate_text(gate: Gate, most_bytes: int) -> str:
     """A gate as Markdown without a marker, in UTF-8 at most so long."""
     matched = gate.comparison.matched
     scenario = within(matched.candidate.runs[-1].scenario_name)
-    verdict = "passed" if gate.passed else "failed"
     blocks = [
-        Block(f"### edgebench gate {verdict}: {scenario}"),
+        Block(f"### edgebench gate {words.RESULTS[gate.outcome]}: {scenario}"),
         Block(f"**{sentence(gate.headline)}**"),
+        *([Block(sentence(gate.remedy))] if gate.remedy else []),
+        *_list("**Careful:**", map(sentence, words.unfinished(matched))),
         *_across(matched),
         *_limits(gate, "fail", ""),
+        *_undecided(gate, "fail", "**The samples can't decide, which fails here:**"),
         *_limits(gate, "warn", "**Only warned of:**"),
-        *_undecided(gate),
+        *_undecided(gate, "warn", "**The samples can't decide, which is warned of here:**"),
+        *_undecided(gate, "undecided", "**The samples can't decide:**"),
         *_allowed(gate),
         *_list("**In the policy, but without effect:**", map(sentence, gate.unused)),
         *_matched(gate.comparison),
@@ -106,7 +113,7 @@ def _across(matched: Matched) -> Iterator[Block]:
 
 
 def _limits(gate: Gate, status: Status, title: str) -> Iterator[Block]:
-    checks = [each for each in gate.checks if each.status == status]
+    checks = [each for each in gate.checks if each.status == status and not each.undecided]
     if checks:
         made = table((*_FIGURES, "limit", "verdict"), map(_broken, checks), numbers=(2, 3, 4))
         yield replace(made, before=f"{title}\n\n{made.before}" if title else made.before)
@@ -127,12 +134,13 @@ def _happened(check: Check, row: Compared) -> str:
     if row.answer.ratio is None and check.kind == "worse_by":
         return check.message
     if check.kind == "worse_by":
-        return words.VERDICTS[row.verdict]
+        # That it is broken says as much, whatever the row is called by another margin.
+        return "worse"
     return {"at_most": "above", "at_least": "below"}.get(check.kind, check.message)
 
 
-def _undecided(gate: Gate) -> Iterator[Block]:
-    checks = [each for each in gate.checks if each.status == "undecided"]
+def _undecided(gate: Gate, status: Status, title: str) -> Iterator[Block]:
+    checks = [each for each in gate.checks if each.status == status and each.undecided]
     if not checks:
         return
     made = table(
@@ -150,11 +158,11 @@ def _undecided(gate: Gate) -> Iterator[Block]:
         ),
         numbers=(2, 5),
     )
-    yield replace(made, before=f"**The samples can't decide:**\n\n{made.before}")
+    yield replace(made, before=f"{title}\n\n{made.before}")
 
 
 def _repetitions(row: Compared | None) -> str:
-    return "" if row is None or row.repetitions is None else str(row.repetitions)
+    return "" if row is None or row.repetitions is None else repetitions(row.repetitions)
 
 
 def _allowed(gate: Gate) -> Iterator[Block]:
@@ -182,7 +190,7 @@ def _allowed(gate: Gate) -> Iterator[Block]:
 
 def _in_words(gate: Gate) -> Iterator[Block]:
     """What happened in sentences, and the last lines of what crashed, folded."""
-    told = [each for each in gate.checks if each.status in {"fail", "warn"}]
+    told = [each for each in gate.checks if each.status in {"fail", "warn"} and not each.undecided]
     if not told:
         return
     lines = [

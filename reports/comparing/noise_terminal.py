@@ -2,114 +2,79 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
-from edgebench.harness.gate.wording import about, percent
+from edgebench.harness.gate.wording import about, percent, worse
 from edgebench.reports.comparing import words
+from edgebench.reports.comparing.wrapping import INDENT, WIDTH, hanging, wrapped
 from edgebench.reports.format import NOT_MEASURED
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from edgebench.harness.noise import Noise, NoiseReport, Noticed
+    from edgebench.harness.noise.model import Noise, NoiseReport, Suggestion
 
-WIDTH: Final = 80
+SHOWN: Final = (10, 20, 40)
+APART: Final = 20
+"""Repetitions of which the table tells what is noticed in the same blocks, and in separate runs."""
 
-_INDENT: Final = "  "
 _NEVER: Final = "never"
 _MOST: Final = 10.0
 """A share above which no figure tells more."""
 
 
 def noise_text(report: NoiseReport, *, width: int = WIDTH) -> str:
-    """The noise by cell and metric, what could be noticed, whether it alarmed, what is suggested.
+    """What is suggested, whether it alarmed or drifted, and what would be noticed, in this order.
 
     Args:
         report: what was found.
         width: in columns.
     """
     if not report.rows:
-        return "\n".join(
-            _wrapped("Nothing was measured in two blocks or more on both sides.", width)
-        )
+        return "\n".join(wrapped("Nothing was measured twice or more on both sides.", width))
     parts = [
-        [*_wrapped("The same thing twice, in the same blocks, in random order.", width)],
-        list(_noise(report, width)),
-        list(_noticed(report, width)),
-        list(_outcome(report, width)),
         list(_suggested(report, width)),
+        [*_outcome(report, width), *_drift(report, width)],
+        list(_noticed(report, width)),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def _noise(report: NoiseReport, width: int) -> Iterator[str]:
-    head = ("noise", "pairs", "repetition", "pair", "lag 1", "halves")
-    yield from _table(report.rows, head, _noise_columns, width)
+def _suggested(report: NoiseReport, width: int) -> Iterator[str]:
+    found = report.suggestion
+    if found is None:
+        return
+    policy = found.policy(report.comparison.confidence)
+    if policy is None:
+        yield from wrapped(
+            "Suggested: no gate on this machine as it is; everything is too noisy for a limit, "
+            f"even of {found.repetitions} repetitions in the same blocks.",
+            width,
+        )
+        return
+    yield from wrapped(_how(found), width)
     yield ""
-    yield from _wrapped(
-        "repetition: standard deviation of one, over its mean. pair: of the ratio of the two "
-        "sides in one block. lag 1: correlation of a block with the next one; near 1 the "
-        "machine's pace drifts. halves: by how much the second half of the blocks was worse than "
-        "the first: what two runs made one after the other would differ by.",
-        width,
-    )
+    for line in policy.splitlines():
+        yield f"{INDENT}{line}"
 
 
-def _noise_columns(row: Noise) -> tuple[str, ...]:
-    halves = row.halves
-    signed = "" if halves is None or halves == 0 else "+" if halves > 0 else "-"
+def _how(found: Suggestion) -> str:
+    count = found.repetitions
     return (
-        words.metric_name(row.metric),
-        str(row.pairs),
-        _share(row.repetition_cv),
-        _share(row.pair_spread),
-        NOT_MEASURED if row.lag1 is None else f"{row.lag1:.2f}",
-        NOT_MEASURED if halves is None else f"{signed}{_share(abs(halves))}",
+        f"Suggested: --repetitions {count}, in the same blocks (edgebench run --against), and "
+        "this policy:"
     )
-
-
-def _noticed(report: NoiseReport, width: int) -> Iterator[str]:
-    confidence = percent(report.comparison.confidence)
-    yield from _wrapped(
-        f"The smallest change for the worse that a gate would notice in 95 % of cases, "
-        f"{confidence} certain over all of these together, by repetitions:",
-        width,
-    )
-    for title, value in (
-        ("same blocks", lambda each: each.interleaved),
-        ("separate runs", lambda each: each.separate),
-    ):
-        counts = sorted({each.repetitions for row in report.rows for each in row.noticed})
-
-        def columns(
-            row: Noise, value: Callable[[Noticed], float | None] = value, counts: list[int] = counts
-        ) -> tuple[str, ...]:
-            by_count = {each.repetitions: value(each) for each in row.noticed}
-            return (
-                words.metric_name(row.metric),
-                *(
-                    NOT_MEASURED if count not in by_count else _share(by_count[count], _NEVER)
-                    for count in counts
-                ),
-            )
-
-        yield ""
-        yield from _table(report.rows, (title, *map(str, counts)), columns, width)
 
 
 def _outcome(report: NoiseReport, width: int) -> Iterator[str]:
     confidence = percent(report.comparison.confidence)
     if not report.alarms:
-        yield from _wrapped(
-            f"No difference was called certain at {confidence}, as it must be: there is none.",
-            width,
-        )
+        yield f"A/A check passed at {confidence}."
         return
-    yield from _wrapped(
+    yield from wrapped(
         f"FALSE ALARM: at {confidence} a difference would have been called certain, and there is "
         "none:",
         width,
@@ -117,38 +82,51 @@ def _outcome(report: NoiseReport, width: int) -> Iterator[str]:
     for row in report.alarms:
         change = percent(round(row.ratio - 1, 4))
         text = f"{one_line(row.cell)}: {words.metric_name(row.metric)} by {change}"
-        yield from _wrapped(text, width, _INDENT)
-    yield from _wrapped(
+        yield from hanging(text, width, len(INDENT))
+    yield from wrapped(
         "By chance that happens in one such run of fifty. If it happens again, the two sides are "
         "not alike: please report it, with both runs.",
         width,
     )
 
 
-def _suggested(report: NoiseReport, width: int) -> Iterator[str]:
-    found = report.suggestion
-    if found is None:
+def _drift(report: NoiseReport, width: int) -> Iterator[str]:
+    if not report.drifts:
+        yield "No drift within the run stands out from its noise."
         return
-    count = found.repetitions
-    yield from _wrapped(
-        f"Suggested: {count} repetitions of each cell (`--repetitions {count}`, or in the scenario "
-        f"measure: {{repetitions: {{min: {count}, max: {count}}}}}), in the same blocks, with this "
-        "policy:",
+    told = "; ".join(
+        f"{words.metric_name(each.metric)} {worse(each.worsening)}" for each in report.drifts
+    )
+    yield from hanging(f"Drift within the run, second half against first: {told}.", width)
+
+
+def _noticed(report: NoiseReport, width: int) -> Iterator[str]:
+    counts = ", ".join(map(str, SHOWN[:-1]))
+    yield from wrapped(
+        "The smallest change for the worse that a gate would notice in 95 % of cases, "
+        f"{percent(report.comparison.confidence)} certain over all of these together, with "
+        f"{counts} or {SHOWN[-1]} repetitions on each side in the same blocks, or {APART} in "
+        "separate runs; before it the noise of one repetition, its standard deviation:",
         width,
     )
     yield ""
-    for line in found.policy(report.comparison.confidence).splitlines():
-        yield f"{_INDENT}{line}"
+    yield from _table(report.rows, width)
 
 
-def _table(
-    rows: Sequence[Noise],
-    head: tuple[str, ...],
-    columns: Callable[[Noise], tuple[str, ...]],
-    width: int,
-) -> Iterator[str]:
+def _columns(row: Noise) -> tuple[str, ...]:
+    by_count = {each.repetitions: each for each in row.noticed}
+    return (
+        words.metric_name(row.metric),
+        _share(row.repetition_cv, NOT_MEASURED),
+        *(_share(by_count[count].interleaved, _NEVER) for count in SHOWN),
+        _share(by_count[APART].separate, _NEVER),
+    )
+
+
+def _table(rows: Sequence[Noise], width: int) -> Iterator[str]:
     """Metrics below the names of their cells; the first column is words, the others figures."""
-    lines = [columns(row) for row in rows]
+    head = ("metric", "noise", *map(str, SHOWN), f"{APART} separate")
+    lines = [_columns(row) for row in rows]
     wide = [max(cell_len(line[place]) for line in (head, *lines)) for place in range(len(head))]
 
     def line(cells: tuple[str, ...]) -> str:
@@ -157,31 +135,18 @@ def _table(
             " " * (size - cell_len(cell)) + cell
             for cell, size in zip(cells[1:], wide[1:], strict=True)
         )
-        return (_INDENT + "  ".join([first, *others])).rstrip()
+        return (INDENT + "  ".join([first, *others])).rstrip()
 
     yield line(head)
     name = ""
     for row, cells in zip(rows, lines, strict=True):
         if row.cell != name:
             name = row.cell
-            yield from _wrapped(one_line(name), width, hanging=True)
+            yield from hanging(one_line(name), width)
         yield line(cells)
 
 
-def _share(value: float | None, none: str = NOT_MEASURED) -> str:
+def _share(value: float | None, none: str) -> str:
     if value is None:
         return none
     return about(value) if value < _MOST else f"> {percent(_MOST)}"
-
-
-def _wrapped(text: str, width: int, indent: str = "", *, hanging: bool = False) -> list[str]:
-    lines = textwrap.wrap(
-        # A number and its percent sign stay together.
-        text.replace(" %", "\N{NO-BREAK SPACE}%"),
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent + _INDENT if indent or hanging else "",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [each.replace("\N{NO-BREAK SPACE}%", " %") for each in lines]

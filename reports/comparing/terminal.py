@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
-from edgebench.harness.gate.wording import percent
+from edgebench.harness.compare.verdicts import settling
+from edgebench.harness.gate.wording import about, percent
 from edgebench.reports.comparing import words
+from edgebench.reports.comparing.wrapping import INDENT, WIDTH, fact, hanging, wrapped
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from edgebench.harness.compare.model import Compared, Comparison, Pair, SideCell, Verdict
 
-WIDTH: Final = 80
-
-_HEADS: Final = ("metric", "baseline", "candidate", "change", "95 %", "verdict")
+_HEADS: Final = ("metric", "baseline", "candidate", "change", "95 % interval", "verdict")
 _RIGHT: Final = frozenset({1, 3})
-_INDENT: Final = "  "
-_HEAD: Final = 11
 _ORDER: Final[tuple[Verdict, ...]] = ("worse", "better", "same", "cant_tell", "not_compared")
 
 
@@ -34,27 +31,26 @@ def comparison_text(comparison: Comparison, *, width: int = WIDTH) -> str:
         width: how many columns the terminal has.
 
     Returns:
-        Lines without trailing blanks, the last one the headline: two sides, a table of all cells,
-        what differs, what could not be told and what would settle it, what has no counterpart.
+        Lines without trailing blanks: the headline, the two sides and what differs, a table of all
+        cells, what could not be told and what would settle it, what has no counterpart.
     """
-    rows = told(comparison.rows)
-    whole, rest = _whole(rows)
+    whole, rest = _whole(comparison.rows)
     parts = [
+        wrapped(headline(comparison), width),
         _sides(comparison, width),
         list(_table(rest, width)),
-        list(_reasons("can't tell", rest, "cant_tell", width)),
-        list(_reasons("not compared", rest, "not_compared", width)),
+        list(_untold(rest, comparison.margin, width)),
+        list(_refused(rest, width)),
         list(_cells("not compared", [(pair.name, why) for pair, why in whole], width)),
         list(_unanswered(comparison, width)),
-        [line for note in comparison.notes for line in _wrapped(note, width, "note       ")],
-        _wrapped(headline(comparison), width, hanging=0),
+        [line for note in _notes(comparison, rest) for line in fact("note", note, width)],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def headline(comparison: Comparison) -> str:
     """How many are worse, better, the same and untold, in a sentence."""
-    counts = Counter(row.verdict for row in told(comparison.rows))
+    counts = Counter(row.verdict for row in comparison.rows)
     if not counts:
         return "Nothing was compared: neither side has a value of what was asked about."
     said = [f"{counts[each]} {words.VERDICTS[each]}" for each in _ORDER if counts[each]]
@@ -65,24 +61,6 @@ def headline(comparison: Comparison) -> str:
         f"{', '.join(said)} ({certain} certain, over all of them together; a change within {same} "
         f"counts as the same){', ' + one_line(across) if across else ''}."
     )
-
-
-def told(rows: Iterable[Compared]) -> list[Compared]:
-    """The rows, but what is one thing of several workloads, such as a load, only once."""
-    seen: set[tuple[object, ...]] = set()
-    found = []
-    for row in rows:
-        mine, theirs = (
-            each.metrics.get(row.metric) for each in (row.pair.baseline, row.pair.candidate)
-        )
-        if mine is not None and theirs is not None and row.verdict != "not_compared":
-            variants = row.pair.baseline.variant.id, row.pair.candidate.variant.id
-            key = (*variants, row.metric, mine.blocks, mine.values, theirs.blocks, theirs.values)
-            if key in seen:
-                continue
-            seen.add(key)
-        found.append(row)
-    return found
 
 
 def _sides(comparison: Comparison, width: int) -> list[str]:
@@ -98,12 +76,33 @@ def _sides(comparison: Comparison, width: int) -> list[str]:
         ]
     when = "in the same blocks, in random order" if matched.interleaved else "at different times"
     facts.append(("measured", when))
-    lines = [line for head, text in facts for line in _wrapped(text, width, f"{head:<{_HEAD}}")]
-    head = f"{'differs':<{_HEAD}}"
+    head = "differs"
     for text in words.differing(matched.differing):
-        lines += _wrapped(text, width, head)
-        head = " " * _HEAD
-    return lines
+        facts.append((head, text))
+        head = ""
+    return [line for head, text in facts for line in fact(head, text, width)]
+
+
+def _notes(comparison: Comparison, rows: Sequence[Compared]) -> Iterator[str]:
+    for note in comparison.notes:
+        yield one_line(note)
+    if any(_medians_disagree(row) for row in rows):
+        pairs = (
+            "repetitions of the same block"
+            if comparison.matched.interleaved
+            else "each repetition of one and each of the other"
+        )
+        yield (
+            f"Values are the medians of each side; a change is the typical one between {pairs}, "
+            "which may point the other way."
+        )
+
+
+def _medians_disagree(row: Compared) -> bool:
+    """Whether a reader who compares both values finds another direction than the change's."""
+    if row.baseline is None or row.candidate is None or row.answer.ratio is None:
+        return False
+    return (row.candidate - row.baseline) * (row.answer.ratio - 1) < 0
 
 
 def _whole(rows: Sequence[Compared]) -> tuple[list[tuple[Pair, str]], list[Compared]]:
@@ -126,13 +125,13 @@ def _table(rows: Sequence[Compared], width: int) -> Iterator[str]:
         return
     shown = [_HEADS, *lines]
     wide = [max(cell_len(line[place]) for line in shown) for place in range(len(_HEADS))]
-    gap = _INDENT if sum(wide) + 2 * len(wide) <= width else " "
+    gap = INDENT if sum(wide) + 2 * len(wide) <= width else " "
     name = ""
     yield _line(_HEADS, wide, gap)
     for row, line in zip(rows, lines, strict=True):
         if row.pair.name != name:
             name = row.pair.name
-            yield from _wrapped(one_line(name), width)
+            yield from hanging(one_line(name), width)
             yield from _pair(row.pair, width)
         yield _line(line, wide, gap)
 
@@ -141,9 +140,9 @@ def _pair(pair: Pair, width: int) -> Iterator[str]:
     """What of a pair is not alike, below its name."""
     if pair.baseline.key != pair.candidate.key:
         name = _name(pair.baseline)
-        yield from _wrapped(f"against {name}", width, _INDENT)
+        yield from hanging(f"against {name}", width, len(INDENT))
     for text in words.differing(pair.differing):
-        yield from _wrapped(f"differs: {text}", width, _INDENT)
+        yield from hanging(f"differs: {text}", width, len(INDENT))
 
 
 def _columns(row: Compared) -> tuple[str, ...]:
@@ -169,21 +168,67 @@ def _line(cells: Sequence[str], wide: Sequence[int], gap: str) -> str:
         else cell + " " * (size - cell_len(cell))
         for place, (cell, size) in enumerate(zip(cells, wide, strict=True))
     )
-    return (_INDENT + gap.join(padded)).rstrip()
+    return (INDENT + gap.join(padded)).rstrip()
 
 
-def _reasons(title: str, rows: Sequence[Compared], verdict: Verdict, width: int) -> Iterator[str]:
-    """By cell, why of each metric."""
-    found = [row for row in rows if row.verdict == verdict and row.why]
-    if found:
-        yield title
-    name = ""
-    for row in found:
-        if row.pair.name != name:
-            name = row.pair.name
-            yield from _wrapped(one_line(name), width, _INDENT)
-        said = f"{words.metric_name(row.metric)}: {one_line(row.why)}"
-        yield from _wrapped(said, width, 2 * _INDENT)
+def _untold(rows: Sequence[Compared], margin: float, width: int) -> Iterator[str]:
+    """By cell, what could not be told: how much would have been noticed, and what settles it."""
+    by_cell: dict[str, list[Compared]] = {}
+    for row in rows:
+        if row.verdict == "cant_tell":
+            by_cell.setdefault(row.pair.name, []).append(row)
+    if by_cell:
+        yield "can't tell"
+    for name, found in by_cell.items():
+        yield from hanging(one_line(name), width, len(INDENT))
+        alike = [row for row in found if _is_noticed(row)]
+        if len(alike) > 1:
+            yield from hanging(_noticed(alike, margin), width, 2 * len(INDENT))
+        others = [row for row in found if len(alike) < 2 or row not in alike]  # noqa: PLR2004
+        yield from _by_reason(others, width)
+
+
+def _is_noticed(row: Compared) -> bool:
+    noticeable = row.answer.noticeable
+    repeatable = row.pair.candidate.workload.kind != "quality" and row.answer.n > 1
+    return repeatable and noticeable is not None and noticeable <= 1
+
+
+def _noticed(rows: Sequence[Compared], margin: float) -> str:
+    """Of several metrics of a cell in one sentence."""
+    changes = ", ".join(
+        f"{about(row.answer.noticeable or 0.0)} ({words.metric_name(row.metric)})" for row in rows
+    )
+    said = f"changes of {changes} would have been noticed"
+    needed = [row.repetitions for row in rows if row.repetitions is not None]
+    if len(needed) < len(rows):
+        return said
+    count = settling(max(needed))
+    return f"{said}; {count} repetitions on each side would settle {percent(margin)} in all of them"
+
+
+def _refused(rows: Sequence[Compared], width: int) -> Iterator[str]:
+    """By cell, why a metric was not compared."""
+    by_cell: dict[str, list[Compared]] = {}
+    for row in rows:
+        if row.verdict == "not_compared":
+            by_cell.setdefault(row.pair.name, []).append(row)
+    if by_cell:
+        yield "not compared"
+    for name, found in by_cell.items():
+        yield from hanging(one_line(name), width, len(INDENT))
+        yield from _by_reason(found, width)
+
+
+def _by_reason(rows: Sequence[Compared], width: int) -> Iterator[str]:
+    """Metrics of one reason stand together."""
+    by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        if row.why:
+            by_reason.setdefault(row.why, []).append(words.metric_name(row.metric))
+    for why, metrics in by_reason.items():
+        said = f"{', '.join(metrics)}: {one_line(why)}"
+        yield from hanging(said, width, 2 * len(INDENT))
 
 
 def _unanswered(comparison: Comparison, width: int) -> Iterator[str]:
@@ -206,7 +251,7 @@ def _cells(title: str, found: Sequence[tuple[str, str]], width: int) -> Iterator
     if found:
         yield title
     for name, why in found:
-        yield from _wrapped(one_line(f"{name}: {why}" if why else name), width, _INDENT)
+        yield from hanging(one_line(f"{name}: {why}" if why else name), width, len(INDENT))
 
 
 def _name(cell: SideCell) -> str:
@@ -218,19 +263,3 @@ def _state(cell: SideCell) -> str:
         lines = cell.failure.message.splitlines()
         return f"failed: {lines[0]}" if lines else "failed"
     return "not run" if cell.status == "not_run" else ""
-
-
-def _wrapped(text: str, width: int, head: str = "", hanging: int | None = None) -> list[str]:
-    """Lines of at most `width`; all but the first are as far in as its text, or as `hanging`."""
-    if hanging is None:
-        hanging = _HEAD if len(head) == _HEAD else len(head) + len(_INDENT)
-    lines = textwrap.wrap(
-        # A number and its percent sign stay together.
-        text.replace(" %", "\N{NO-BREAK SPACE}%"),
-        width,
-        initial_indent=head,
-        subsequent_indent=" " * hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [line.replace("\N{NO-BREAK SPACE}%", " %") for line in lines]

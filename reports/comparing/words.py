@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from edgebench.harness.gate.wording import about, percent
+from edgebench.harness.gate.wording import percent, repetitions
 from edgebench.harness.metrics.definitions import metric
 from edgebench.reports.format import CHANGE, NOT_MEASURED, scale_of
 from edgebench.reports.run_labels import machine_name
@@ -14,8 +14,8 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from edgebench.harness.compare.model import Answer, Compared, Differing, Side, Verdict
-    from edgebench.harness.gate.model import Check, Gate, Status
+    from edgebench.harness.compare.model import Answer, Compared, Differing, Matched, Side, Verdict
+    from edgebench.harness.gate.model import Check, Gate, Result, Status
     from edgebench.harness.results.model import CommitRecord, MachineRecord
 
 VERDICTS: dict[Verdict, str] = {
@@ -34,6 +34,13 @@ STATUSES: dict[Status, str] = {
     "pass": "kept",
 }
 """What became of a limit."""
+
+RESULTS: dict[Result, str] = {
+    "passed": "passed",
+    "failed": "failed",
+    "undecided": "could not decide",
+}
+"""What became of a gate."""
 
 _MOST_DIGITS = 6
 _SHORT_SHA = 10
@@ -83,13 +90,6 @@ def _change(answer: Answer) -> tuple[str, str]:
     decimals = CHANGE.decimals(value, low, high)
     middle, first, last = (CHANGE.write(each, decimals) for each in (value, low, high))
     return f"{middle} %", f"[{first}, {last}]"
-
-
-def worsening(share: float) -> str:
-    """A worsening in words: ``5 % worse``, ``1.2 % better``, ``no change``."""
-    if share == 0:
-        return "no change"
-    return f"{about(abs(share))} {'worse' if share > 0 else 'better'}"
 
 
 def limit(check: Check) -> str:
@@ -150,16 +150,37 @@ def side(one: Side) -> str:
     return one_line(f"{one.label} ({several}{made}{', commit ' + of if of else ''})")
 
 
+def unfinished(matched: Matched) -> list[str]:
+    """A sentence for each run that broke off, whose missing repetitions nobody can see."""
+    return [
+        one_line(f"The {who}'s run {run.id} is not finished: it counts as far as it went")
+        for who, side_ in (("baseline", matched.baseline), ("candidate", matched.candidate))
+        for run in side_.runs
+        if run.unfinished
+    ]
+
+
+def settled_by(row: Compared | None) -> str:
+    """What would settle a limit, such as ``34 repetitions on each side``; empty if unknown."""
+    if row is None or row.repetitions is None:
+        return ""
+    return f"{repetitions(row.repetitions)} repetitions on each side"
+
+
 def decided(gate: Gate) -> str:
     """How a gate decided, in one sentence."""
     comparison = gate.comparison
+    # Of runs made at different times a note says what that means.
     how = (
-        "repetitions of the same block were compared with each other"
+        "; repetitions of the same block were compared with each other"
         if comparison.matched.interleaved
-        else "the runs were made at different times, so a difference of up to "
-        f"{percent(comparison.noise_floor)} counts as noise"
+        else ""
     )
+    levels = sorted({each.confidence for each in gate.checks if each.kind == "worse_by"})
+    certain = percent(levels[0] if len(levels) == 1 else comparison.confidence)
+    if len(levels) > 1:
+        certain = f"{percent(levels[0])} to {percent(levels[-1])}, as the limit says"
     return (
         "A change breaks its limit when it is at least as large as the limit and certain at "
-        f"{percent(comparison.confidence)}, over all cells and metrics together; {how}."
+        f"{certain}, over all cells and metrics together{how}."
     )

@@ -244,6 +244,40 @@ def test_a_missing_baseline_has_its_own_status(failed: tuple[Job, str], tmp_path
     assert "baseline" in done.stderr
 
 
+def test_a_baseline_is_looked_for_before_anything_is_measured(tmp_path: Path) -> None:
+    """Half an hour of measuring for a path with a typing error in it helps nobody."""
+    job = Job(tmp_path / "home")
+    done = job.step("Run and gate", {"scenario": "smoke.yaml", "baseline": "baselines/smok\n"})
+    assert job.outputs["status"] == "5"
+    assert "::error title=edgebench::there is no baseline baselines/smok" in done.stdout
+    assert done.stderr == ""
+    assert job.step("The gate's exit status").returncode == 5
+
+
+def test_a_refused_gate_renews_the_comment(
+    failed: tuple[Job, str], forge: Path, tmp_path: Path
+) -> None:
+    """What an earlier push was told does not stand there as if it still held."""
+    before, _ = failed
+    write_comment(before, forge)
+    job = Job(tmp_path / "home")
+    inputs = {"candidate": before.outputs["candidate"], "baseline": "baselines/smoke"}
+    job.step("Run and gate", inputs)
+    assert "renewed the comment" in write_comment(job, forge)
+    assert "### edgebench gate could not compare: smoke" in comments(forge)[2]["body"]
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", ""])
+def test_an_event_that_can_not_be_read_fails_nothing(
+    text: str, failed: tuple[Job, str], forge: Path
+) -> None:
+    """A warning in place of a traceback."""
+    job, _ = failed
+    (forge / "event.json").write_text(text)
+    said = write_comment(job, forge)
+    assert said.startswith("::warning title=edgebench::No comment was written: the event's file")
+
+
 def test_an_output_cannot_add_others(failed: tuple[Job, str], tmp_path: Path) -> None:
     """A folder's name with line ends in it stays one output."""
     job = Job(tmp_path / "home")

@@ -161,6 +161,7 @@ def test_baselines_are_listed_with_those_that_are_damaged(baselines: Path, tmp_p
     found = json.loads(edgebench("baseline", "list", "--json", cwd=tmp_path).stdout)
     assert [each["name"] for each in found["baselines"]] == ["smollm2-135m"]
     assert found["baselines"][0]["cells"] == 10
+    assert found["baselines"][0]["repetitions"] == {"fewest": 10, "most": 10}
     assert [each["path"] for each in found["damaged"]] == ["baselines/smollm2-135m/damaged.json"]
     done = edgebench("baseline", "list", "--dir", "elsewhere", cwd=tmp_path)
     assert "There are no baselines in elsewhere" in done.stdout

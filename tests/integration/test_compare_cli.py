@@ -176,12 +176,11 @@ def test_a_folder_of_runs_is_a_side(tmp_path: Path, compare: Compare) -> None:
     ("baseline", "candidate", "said"),
     [
         ([0.0] * 7, RATES, "the baseline is 0, so no ratio can be made"),
-        (RATES, [0.0] * 7, "the candidate is 0, so no ratio can be made"),
+        (RATES, [0.0] * 7, "1 worse"),
         ([0.0] * 7, [0.0] * 7, "1 same"),
         ([5.0] * 7, [5.0] * 7, "1 same"),
         ([5.0] * 7, [4.0] * 7, "1 worse"),
         ([5.0], [4.0], "one repetition says nothing about certainty"),
-        ([None] * 7, RATES, "the baseline has none: no such sensor"),
         (RATES, [None] * 7, "the candidate has none: no such sensor"),
         ([1e-300] * 7, [1e300] * 7, "1 better"),
     ],
@@ -284,7 +283,7 @@ def test_what_does_not_compare_is_refused(tmp_path: Path, compare: Compare) -> N
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--confidence", "200%", "'200%' is no share from 50% to 99.99%"),
+        ("--confidence", "200%", "'200%' is no share from 50% to 99.9%"),
         ("--margin", "many", "'many' is no share from 0% to 100%"),
         ("--noise-floor", "nan", "'nan' is no share"),
         ("--metric", "decode", "no cell and metric that both patterns ask about has a value"),
@@ -301,6 +300,15 @@ def test_wrong_options_are_refused_with_what_is_right(
     assert done.returncode == ExitStatus.USAGE
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_more_certainty_than_the_draws_can_tell_is_refused(
+    tmp_path: Path, compare: Compare
+) -> None:
+    """With that reason."""
+    done = compare(tmp_path, tmp_path, "--confidence", "99.99%")
+    assert done.returncode == ExitStatus.USAGE
+    assert "random draws" in done.stderr
 
 
 def test_shares_are_written_in_two_ways(tmp_path: Path, compare: Compare) -> None:
@@ -347,3 +355,99 @@ def test_a_folder_of_baselines_has_that_of_the_machine(tmp_path: Path, compare: 
     allowed = compare(saved, away, "--across-machines")
     assert allowed.returncode == ExitStatus.DONE, allowed.stderr
     assert "across machines:" in allowed.stdout
+
+
+def test_several_runs_on_each_side_are_named_by_options(tmp_path: Path, compare: Compare) -> None:
+    """Two of the baseline count together; what is named in both ways is refused."""
+    one, two, three = (_made(tmp_path / name, {"decode_rate": list(RATES)}) for name in "abc")
+    done = compare("--baseline", one, "--baseline", two, "--candidate", three)
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    assert "2 runs, the newest of" in " ".join(done.stdout.split())
+    for wrong in (("--baseline", one), ("--candidate", one), (one, "--candidate", two)):
+        done = compare(*wrong)
+        assert done.returncode == ExitStatus.USAGE
+        assert "--baseline" in done.stderr
+        assert "--candidate" in done.stderr
+
+
+def test_a_pattern_that_the_shell_expanded_is_recognized(tmp_path: Path, compare: Compare) -> None:
+    """Three paths are no two sides, and how to name several is told."""
+    done = compare(*(_made(tmp_path / name, {"decode_rate": list(RATES)}) for name in "abc"))
+    assert done.returncode == ExitStatus.USAGE
+    assert "3 were named, as where the shell puts all that match" in done.stderr
+    assert "--baseline PATH for each of one" in done.stderr
+
+
+def test_a_baseline_without_a_measurement_is_none(tmp_path: Path, compare: Compare) -> None:
+    """Its trials are gone: nothing can be compared with it, whichever command asks."""
+    one, other = (_made(tmp_path / name, {"decode_rate": list(RATES)}) for name in "ab")
+    (one / "trials.jsonl").write_bytes(b"")
+    done = compare(one, other)
+    assert done.returncode == ExitStatus.NOT_COMPARABLE
+    assert "holds no measurement" in done.stderr
+    gated = edgebench("gate", "--baseline", one, "--candidate", other)
+    assert gated.returncode == ExitStatus.NOT_COMPARABLE, gated.stdout
+
+
+def test_a_damaged_candidate_is_no_fault_of_the_baseline(tmp_path: Path, compare: Compare) -> None:
+    """The same file is one on the one side, and a wrong command line on the other."""
+    one = _made(tmp_path / "a", {"decode_rate": list(RATES)})
+    damaged = tmp_path / "saved.json"
+    damaged.write_text('{"format": "edgebench baseline", "schema_version": true}', encoding="utf-8")
+    timed = tmp_path / "timed.json"
+    timed.write_text(
+        '{"machine_info": {}, "benchmarks": [{"name": "t", "stats": {"data": ["1"]}}]}',
+        encoding="utf-8",
+    )
+    for wrong in (damaged, timed):
+        done = compare(one, wrong)
+        assert (done.returncode, str(wrong) in done.stderr) == (ExitStatus.USAGE, True)
+        done = compare(wrong, one)
+        assert (done.returncode, str(wrong) in done.stderr) == (ExitStatus.NOT_COMPARABLE, True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
+def test_a_baseline_may_be_in_whatever_encoding_an_editor_chose(
+    encoding: str, tmp_path: Path
+) -> None:
+    """Show, compare and gate read the same file."""
+    one, other = (_made(tmp_path / name, {"decode_rate": list(RATES)}) for name in "ab")
+    edgebench("baseline", "save", one, "--name", "x", cwd=tmp_path)
+    (saved,) = tmp_path.glob("baselines/x/*.json")
+    saved.write_bytes(saved.read_text(encoding="utf-8").encode(encoding))
+    for command in (
+        ("baseline", "show", saved),
+        ("compare", saved, other),
+        ("gate", "--baseline", saved, "--candidate", other),
+    ):
+        done = edgebench(*command, cwd=tmp_path)
+        assert done.returncode == ExitStatus.DONE, done.stderr
+
+
+def test_a_folder_of_one_interleaved_run_names_its_candidate(real: dict[str, Path]) -> None:
+    """What to name is told with its path."""
+    folder = real["candidate"].parent
+    done = edgebench("compare", folder)
+    assert done.returncode == ExitStatus.NOT_COMPARABLE
+    assert f"Name {real['candidate']}." in done.stderr
+
+
+def test_the_name_that_a_list_prints_is_found(tmp_path: Path) -> None:
+    """A baseline's name alone is no path, and the path is told."""
+    one = _made(tmp_path / "a", {"decode_rate": list(RATES)})
+    edgebench("baseline", "save", one, "--name", "x", cwd=tmp_path)
+    done = edgebench("compare", "x", one, cwd=tmp_path)
+    assert done.returncode == ExitStatus.NOT_COMPARABLE
+    assert "Name baselines/x, which is a saved baseline." in done.stderr
+
+
+def test_a_refusal_says_each_side_once_and_whose_message_it_is(
+    tmp_path: Path, compare: Compare
+) -> None:
+    """Lines of one sentence are indented below it."""
+    one = _made(tmp_path / "a", {"decode_rate": list(RATES)})
+    done = compare(one, one)
+    first, second, third = done.stderr.splitlines()
+    assert first == "edgebench: These can't be compared: the same run is on both sides."
+    assert second == f"  {one}: a"
+    assert third.startswith("edgebench: Name another run")

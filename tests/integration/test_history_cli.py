@@ -121,4 +121,6 @@ def test_real_runs_of_the_testing_runner_are_labelled(make_scenario, run_fake, t
     done = edgebench("history", tmp_path / "results")
     assert done.returncode == 0, done.stderr
     assert "(made up by the testing runner)" in done.stdout
-    assert "Nothing can be said of changes yet: fewer than 10 runs" in done.stdout
+    said = done.stdout.splitlines()
+    assert said[2] == "Nothing can be said of changes yet: fewer than 10 runs in a series."
+    assert said[-1].endswith("3 runs")

@@ -44,6 +44,43 @@ def test_a_scenario_runs_against_itself_and_tells_its_noise(
     assert records[0].scenario == records[1].scenario
 
 
+def test_a_run_that_was_made_before_is_told_again(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """By either side, in the same words; two sides that differ are no noise."""
+    done = edgebench("noise", make_scenario(CLOCKED), "--repetitions", "3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "results" / "fake"
+    for side in ("baseline", "candidate"):
+        (run,) = folder.glob(f"*-{side}")
+        again = edgebench("noise", "--of", run.relative_to(tmp_path), cwd=tmp_path)
+        assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert edgebench("noise", "--of", run, "--repetitions", "3").returncode == 2
+    assert edgebench("noise", cwd=tmp_path).returncode == 2
+
+    other = edgebench(
+        "run", make_scenario(CLOCKED), "--against", "token_s=0.2", "--repetitions", "2",
+        "--out", "other", "--format", "md", cwd=tmp_path,
+    )  # fmt: skip
+    assert other.returncode == 0, other.stderr
+    (run,) = (tmp_path / "other" / "fake").glob("*-candidate")
+    refused = edgebench("noise", "--of", run)
+    assert refused.returncode == 2
+    assert "its sides differ (token_s=0.2)" in refused.stderr
+
+
+def test_the_suggested_policy_passes_the_run_that_it_was_made_of(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """A gate with it, on the two sides that do not differ."""
+    done = edgebench("noise", make_scenario(CLOCKED), "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    policy = tmp_path / "gate.yaml"
+    policy.write_text(found["suggestion"]["policy"])
+    gate = edgebench("gate", "--candidate", found["candidate"], "--policy", policy, cwd=tmp_path)
+    assert gate.returncode == 0, gate.stdout + gate.stderr
+
+
 def test_json_is_what_the_file_holds(make_scenario: MakeScenario, tmp_path: Path) -> None:
     """One object for a script, with finite figures only."""
     done = edgebench("noise", make_scenario(), "--repetitions", "3", "--json", cwd=tmp_path)

@@ -274,7 +274,8 @@ def test_json_holds_both_runs_and_their_comparison(
     path = make_scenario(CLOCKED, measure=SEVEN)
     other = make_scenario("virtual_clock: true, token_s: 0.5", measure=SEVEN, name="other")
     done = edgebench(
-        "run", path, "--against", other, "--format", "md", "--json", cwd=tmp_path
+        "run", path, "--against", other, "--format", "md", "--json", "--repetitions", "7",
+        cwd=tmp_path,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     shown = json.loads(done.stdout)
@@ -287,6 +288,36 @@ def test_json_holds_both_runs_and_their_comparison(
     assert rates == pytest.approx([2.0, 4.0])
     assert shown["comparison"]
     assert shown["not_compared"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "blocks"), [([], 10), (["--repetitions", "3"], 3), (["--quick"], 2)]
+)
+def test_there_are_ten_repetitions_unless_the_command_line_says_otherwise(
+    make_scenario: MakeScenario, tmp_path: Path, given: list[str], blocks: int
+) -> None:
+    """A scenario of one repetition is measured ten times on each side, and that is told."""
+    path = make_scenario(CLOCKED)
+    done = edgebench(
+        "run", path, "--against", "token_s=0.2", "--format", "md", "--json", *given, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("at least 10 repetitions" in done.stderr) is not bool(given)
+    shown = json.loads(done.stdout)
+    assert {shown[side]["cells"][0]["n"] for side in ("baseline", "candidate")} == {blocks}
+
+
+@pytest.mark.parametrize("against", [["--against", "token_s=0.2"], []])
+def test_of_a_folder_that_can_not_be_made_nothing_is_said_to_stand_in_it(
+    make_scenario: MakeScenario, tmp_path: Path, against: list[str]
+) -> None:
+    """The message is what went wrong, and not where results are that do not exist."""
+    path = make_scenario(CLOCKED)
+    done = edgebench("run", path, *against, "--out", "model.bin/results", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "model.bin" in done.stderr
+    assert "what there is" not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_another_interpreter_runs_the_baseline(make_scenario: MakeScenario, tmp_path: Path) -> None:
@@ -313,6 +344,7 @@ def test_another_interpreter_runs_the_baseline(make_scenario: MakeScenario, tmp_
         (["--against", "nothing.yaml"], "there is no scenario 'nothing.yaml'"),
         (["--against", "fake.yaml", "--against", "threads=2"], "either one file or several"),
         (["--against", "fake.yaml"], "both sides are the same"),
+        (["--against", "model=path:model.bin"], "both sides are the same"),
         (["--against", "threads=2", "--resume", "."], "as it was begun"),
     ],
 )

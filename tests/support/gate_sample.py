@@ -174,6 +174,7 @@ def check(of: Compared | None = None, status: str = "fail", **changes: Any) -> C
         unit=of.unit,
         detail="A change of 2.1 % would have been noticed",
         compared=of,
+        undecided=status == "undecided",
     )
     return replace(made, **changes)
 
@@ -189,7 +190,7 @@ def gate(
     return Gate(
         comparison=comparison(rows.values(), **matched),
         checks=kept,
-        passed=not failed,
+        outcome="failed" if failed else "passed",
         policy="gate.yaml",
         headline=headline or said or "No limit is broken",
         unused=tuple(unused),

@@ -80,6 +80,24 @@ def test_another_model_file_is_relative_to_the_working_folder(tmp_path: Path) ->
     assert (made.model.sha256, made.model.license) == (None, None)
 
 
+@pytest.mark.parametrize("source", ["path:model.bin", "path:sub/copy.bin", "path:sub/link.bin"])
+def test_the_same_weights_in_other_words_are_no_change(tmp_path: Path, source: str) -> None:
+    """The scenario's own file by its whole path, a copy of it, a link to it."""
+    (tmp_path / "sub").mkdir()
+    for file in ("model.bin", "sub/copy.bin"):
+        (tmp_path / file).write_bytes(b"weights")
+    (tmp_path / "sub" / "link.bin").symlink_to(tmp_path / "model.bin")
+    with pytest.raises(UsageError, match="both sides are the same"):
+        against(scenario(), f"model={source}", folder=tmp_path, base=tmp_path)
+
+
+def test_an_options_default_is_no_change(tmp_path: Path) -> None:
+    """What the runner does anyway, set in so many words."""
+    default = runner_classes()["fake"].OPTIONS["virtual_clock"].default
+    with pytest.raises(UsageError, match="both sides are the same"):
+        against(scenario(), f"virtual_clock={str(default).lower()}", base=tmp_path)
+
+
 def test_the_interpreter_of_one_runner_goes_before_that_of_all(tmp_path: Path) -> None:
     """A virtual environment's folder stands for its interpreter; a link is left a link."""
     for name in ("one", "all"):
@@ -151,15 +169,27 @@ def test_a_key_is_given_once() -> None:
 def test_another_scenario_is_measured_by_the_protocol_of_the_first() -> None:
     """Two sides that repeat differently could not be interleaved."""
     sides = other_scenario(
-        scenario(max_=9), scenario("runner: fake, threads: 2"), "old.yaml", pythons=PYTHONS
+        scenario(max_=9),
+        scenario("runner: fake, threads: 2"),
+        "old.yaml",
+        runners=runner_classes(),
+        pythons=PYTHONS,
     )
     assert sides.baseline.measure.repetitions.max == 9
     assert sides.baseline.variants[0].options == {"threads": 2}
     assert sides.difference == "the scenario old.yaml"
     with pytest.raises(UsageError, match="no workload in common"):
-        other_scenario(scenario(), scenario(workload="up"), "old.yaml", pythons=PYTHONS)
+        other_scenario(
+            scenario(),
+            scenario(workload="up"),
+            "old.yaml",
+            runners=runner_classes(),
+            pythons=PYTHONS,
+        )
     with pytest.raises(UsageError, match="both sides are the same"):
-        other_scenario(scenario(), scenario(), "old.yaml", pythons=PYTHONS)
+        other_scenario(
+            scenario(), scenario(), "old.yaml", runners=runner_classes(), pythons=PYTHONS
+        )
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def save_command(run_dirs: tuple[Path, ...], name: str | None, folder: Path) -> 
     Several count together, with all their samples.
     One that is there already by this name is replaced, and said.
     """
-    from edgebench.harness.compare.sides import read_side  # noqa: PLC0415
+    from edgebench.harness.compare.sides import measured, read_side  # noqa: PLC0415
 
     if name is not None:
         checked_name(name)
@@ -50,7 +50,7 @@ def save_command(run_dirs: tuple[Path, ...], name: str | None, folder: Path) -> 
     if any(run.quick for run in side.runs):
         msg = f"{side.label} is a quick look, which is no measurement"
         raise UsageError(msg, remedy="Run it again without --quick.")
-    if not any(each.values for cell in side.cells.values() for each in cell.metrics.values()):
+    if not measured(side):
         msg = f"{side.label} holds no measured repetition, so nothing could be compared with it"
         raise UsageError(msg, remedy="Look at its report, or run the scenario again.")
     save(side, checked_name(name or side.runs[-1].scenario_name), folder, candidate="RUN_DIR")
@@ -151,6 +151,8 @@ def _listed(
     damaged: Sequence[tuple[str, EdgebenchError]],
     fingerprint: str,
 ) -> dict[str, object]:
+    from edgebench.reports.comparing.baselines import fewest_and_most  # noqa: PLC0415
+
     return {
         "machine": fingerprint,
         "baselines": [
@@ -164,6 +166,9 @@ def _listed(
                 "commit": commit.sha if (commit := side.runs[-1].commit) else None,
                 "runs": [run.id for run in side.runs],
                 "cells": len(side.cells),
+                "repetitions": dict(zip(("fewest", "most"), counts, strict=True))
+                if (counts := fewest_and_most(side))
+                else None,
             }
             for path, side in found
         ],

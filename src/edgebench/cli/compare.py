@@ -13,18 +13,20 @@ from edgebench.harness.errors import UsageError
 from edgebench.harness.scenario.quantities import share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from edgebench.harness.compare.model import Comparison
 
 EPILOG = """\
 BASELINE and CANDIDATE are run folders, folders that hold the runs of one scenario, or saved
-baselines; a run that was interleaved (`edgebench run --against`) may stand alone. Exit status: 0
+baselines; a run that was interleaved (`edgebench run --against`) may stand alone. Several runs of
+one side are named by --baseline and --candidate, each once for each run. Exit status: 0
 compared, whatever came of it; 2 the command line is wrong, or the candidate can't be read; 5 the
 baseline is missing, or the two don't compare.
 """
 
 _MOST_NAMED = 8
+_SIDES = 2
 
 
 def _share(least: float, most: float) -> Callable[[click.Context, click.Parameter, str], float]:
@@ -47,9 +49,39 @@ def _share(least: float, most: float) -> Callable[[click.Context, click.Paramete
     return read
 
 
+def _confidence(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    from edgebench.harness.compare.decide import MOST_CONFIDENCE  # noqa: PLC0415
+
+    certain = share(value)
+    if certain is not None and MOST_CONFIDENCE < certain < 1:
+        msg = (
+            f"{value!r} is more than {100 * MOST_CONFIDENCE:g}%, and so rare a chance can't be "
+            "told from as many random draws as are made"
+        )
+        raise click.BadParameter(msg)
+    return _share(least=0.5, most=MOST_CONFIDENCE)(context, parameter, value)
+
+
 @click.command(epilog=EPILOG)
-@click.argument("baseline", type=click.Path(path_type=Path))
-@click.argument("candidate", required=False, type=click.Path(path_type=Path))
+@click.argument(
+    "sides", nargs=-1, metavar="[BASELINE] [CANDIDATE]", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--baseline",
+    "baselines",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="A run of the baseline, in place of BASELINE. May be repeated.",
+)
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="A run of the candidate, in place of CANDIDATE. May be repeated.",
+)
 @click.option(
     "--metric",
     "metrics",
@@ -69,7 +101,7 @@ def _share(least: float, most: float) -> Callable[[click.Context, click.Paramete
 )
 @click.option(
     "--confidence",
-    callback=_share(least=0.5, most=0.9999),
+    callback=_confidence,
     default="95%",
     show_default=True,
     metavar="SHARE",
@@ -85,7 +117,7 @@ def _share(least: float, most: float) -> Callable[[click.Context, click.Paramete
 )
 @click.option(
     "--noise-floor",
-    callback=_share(least=0.0, most=1.0),
+    callback=_share(least=0.0, most=0.499),
     default="1%",
     show_default=True,
     metavar="SHARE",
@@ -99,8 +131,9 @@ def _share(least: float, most: float) -> Callable[[click.Context, click.Paramete
     help="Write it as Markdown too.",
 )
 def compare(
-    baseline: Path,
-    candidate: Path | None,
+    sides: tuple[Path, ...],
+    baselines: tuple[Path, ...],
+    candidates: tuple[Path, ...],
     metrics: tuple[str, ...],
     cells: tuple[str, ...],
     across_machines: bool,  # noqa: FBT001 - click's own way
@@ -114,15 +147,13 @@ def compare(
     # Late: reading and deciding need libraries that --help does not.
     from edgebench.harness.compare import compare as comparing  # noqa: PLC0415
     from edgebench.harness.compare.matching import match  # noqa: PLC0415
-    from edgebench.harness.compare.partner import interleaved_pair  # noqa: PLC0415
     from edgebench.harness.compare.sides import read_baseline_side, read_side  # noqa: PLC0415
     from edgebench.harness.compare.wanted import by_patterns  # noqa: PLC0415
 
-    if candidate is None:
-        baseline, candidate = interleaved_pair(baseline)
-    theirs = read_side([candidate])
+    before, after = _two(sides, baselines, candidates)
+    theirs = read_side(after)
     fingerprint = theirs.machine.fingerprint
-    mine = read_baseline_side([baseline], fingerprint=fingerprint, across_machines=across_machines)
+    mine = read_baseline_side(before, fingerprint=fingerprint, across_machines=across_machines)
     matched = match(mine, theirs, across_machines=across_machines)
     found = comparing.compare(
         matched,
@@ -144,6 +175,39 @@ def compare(
     from edgebench.reports.comparing.terminal import comparison_text  # noqa: PLC0415
 
     click.echo(comparison_text(found))
+
+
+def _two(
+    sides: Sequence[Path], baselines: Sequence[Path], candidates: Sequence[Path]
+) -> tuple[Sequence[Path], Sequence[Path]]:
+    """The baseline's paths and the candidate's, in whichever way they were named."""
+    if not baselines and not candidates:
+        if len(sides) == 1:
+            from edgebench.harness.compare.partner import interleaved_pair  # noqa: PLC0415
+
+            baseline, candidate = interleaved_pair(sides[0])
+            return [baseline], [candidate]
+        if len(sides) == _SIDES:
+            return sides[:1], sides[1:]
+    elif baselines and candidates and not sides:
+        return baselines, candidates
+    how = (
+        "Name two, the baseline first, or one that was interleaved. Of several runs on a side: "
+        "--baseline PATH for each of one and --candidate PATH for each of the other; or the folder "
+        "that holds them."
+    )
+    if not baselines and not candidates:
+        named = f"{len(sides)} were named" if sides else "none was named"
+        glob = ", as where the shell puts all that match in place of a pattern" if sides else ""
+        msg = f"two things are compared, and {named}{glob}"
+    elif sides:
+        msg = f"{sides[0]} is neither --baseline nor --candidate, which name all that is compared"
+    else:
+        there, lacking = (
+            ("--baseline", "--candidate") if baselines else ("--candidate", "--baseline")
+        )
+        msg = f"there is {there} without {lacking}"
+    raise UsageError(msg, remedy=how)
 
 
 def _refuse_nothing(found: Comparison, metrics: tuple[str, ...], cells: tuple[str, ...]) -> None:

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from edgebench.cli.files import write_text
-from edgebench.harness.errors import BaselineError, ExitStatus, ResultError
+from edgebench.harness.errors import (
+    BaselineError,
+    EdgebenchError,
+    ExitStatus,
+    NotComparableError,
+    ResultError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from edgebench.harness.compare.model import Side
     from edgebench.harness.gate.model import Gate
     from edgebench.harness.gate.policy import Policy
 
 EPILOG = """\
-Exit status: 0 every limit is kept, or undecided; 1 a limit is broken; 2 the command line, the
-policy or the candidate is wrong; 5 the baseline is missing or does not compare.
+Exit status: 0 no limit is broken; 1 a limit is broken; 2 the command line, the policy or the
+candidate is wrong; 5 the baseline is missing or does not compare, or there were too few repetitions
+to decide anything. Files are written in each case but 2.
 """
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -59,17 +68,26 @@ _STDOUT = Path("-")
 @click.option(
     "--across-machines", is_flag=True, help="Compare results of different machines, labelled so."
 )
-@click.option("--json", "json_file", metavar="FILE|-", type=_FILE, help="Write it as JSON.")
 @click.option(
-    "--markdown", metavar="FILE", type=_FILE, help="Write it for a pull request's comment."
+    "--json",
+    "json_file",
+    metavar="FILE|-",
+    type=_FILE,
+    help="Write it as JSON. A - in place of one of these files prints it, and nothing else.",
 )
-@click.option("--junit", metavar="FILE", type=_FILE, help="Write it as JUnit XML.")
-@click.option("--gitlab-metrics", metavar="FILE", type=_FILE, help="Write the medians for GitLab.")
+@click.option(
+    "--markdown", metavar="FILE|-", type=_FILE, help="Write it for a pull request's comment."
+)
+@click.option("--junit", metavar="FILE|-", type=_FILE, help="Write it as JUnit XML.")
+@click.option(
+    "--gitlab-metrics", metavar="FILE|-", type=_FILE, help="Write the medians for GitLab."
+)
 @click.option(
     "--github/--no-github",
     default=None,
     help="Print annotations, and add to the step's summary; on where GITHUB_ACTIONS is true.",
 )
+@click.argument("others", nargs=-1, metavar="", type=click.Path(path_type=Path))
 def gate(
     baselines: tuple[Path, ...],
     candidates: tuple[Path, ...],
@@ -79,6 +97,7 @@ def gate(
     junit: Path | None,
     gitlab_metrics: Path | None,
     github: bool | None,  # noqa: FBT001 - click's own way
+    others: tuple[Path, ...],
     *,
     across_machines: bool,
 ) -> int:
@@ -86,13 +105,104 @@ def gate(
 
     A limit is broken where the worsening is at least as large as the limit, and certain.
     """
+    if others:
+        msg = f"--baseline and --candidate take one path each, and {others[0]} stands behind them."
+        remedy = "Where a pattern such as results/* means several, repeat the option for each path."
+        raise UsageError(msg, remedy=remedy)
+    asked = {"json": json_file, "markdown": markdown, "junit": junit, "gitlab": gitlab_metrics}
+    files = {kind: path for kind, path in asked.items() if path is not None}
+    _refuse_unwritable(files)
     policy, name = _policy(policy_file)
-    outcome = _outcome(baselines, candidates, policy, name, across_machines=across_machines)
-    _print(outcome, as_json=json_file == _STDOUT)
-    if github if github is not None else os.environ.get("GITHUB_ACTIONS") == "true":
-        _tell_github(outcome, on_stderr=json_file == _STDOUT)
-    _write_all(outcome, json_file, markdown, junit, gitlab_metrics)
+    on_github = os.environ.get("GITHUB_ACTIONS") == "true" if github is None else github
+    try:
+        outcome = _outcome(baselines, candidates, policy, name, across_machines=across_machines)
+    except NotComparableError as error:
+        # What an earlier gate wrote must not stand there as if it still held.
+        _tell(_refused(error, candidates, policy=name), files, on_github=on_github)
+        raise
+    _tell(_told(outcome), files, on_github=on_github)
+    if outcome.outcome == "undecided":
+        return ExitStatus.NOT_COMPARABLE
     return ExitStatus.DONE if outcome.passed else ExitStatus.REGRESSION
+
+
+@dataclass(frozen=True)
+class _Told:
+    """An outcome in every form: how to make its text, its files and what GitHub shows."""
+
+    text: Callable[[], str]
+    forms: Mapping[str, Callable[[], str]]
+    annotations: Callable[[], str]
+    summary: Callable[[], str]
+
+
+def _told(outcome: Gate) -> _Told:
+    from edgebench.reports.comparing.as_json import gate_json  # noqa: PLC0415
+    from edgebench.reports.comparing.gate_terminal import gate_text  # noqa: PLC0415
+    from edgebench.reports.comparing.github import (  # noqa: PLC0415
+        gate_annotations,
+        gate_summary,
+    )
+    from edgebench.reports.comparing.gitlab import gate_metrics  # noqa: PLC0415
+    from edgebench.reports.comparing.junit import gate_junit  # noqa: PLC0415
+    from edgebench.reports.comparing.markdown import gate_markdown  # noqa: PLC0415
+
+    return _Told(
+        text=lambda: gate_text(outcome),
+        forms={
+            "json": lambda: _json(gate_json(outcome)),
+            "markdown": lambda: gate_markdown(outcome),
+            "junit": lambda: gate_junit(outcome),
+            "gitlab": lambda: gate_metrics(outcome),
+        },
+        annotations=lambda: gate_annotations(outcome),
+        summary=lambda: gate_summary(outcome),
+    )
+
+
+def _refused(error: NotComparableError, candidates: Sequence[Path], *, policy: str) -> _Told:
+    from edgebench.reports.comparing import refused  # noqa: PLC0415
+
+    it = refused.Refused(error.message, error.remedy or "", _scenario(candidates), policy)
+    return _Told(
+        text=str,
+        forms={
+            "json": lambda: _json(refused.refused_json(it)),
+            "markdown": lambda: refused.refused_markdown(it),
+            "junit": lambda: refused.refused_junit(it),
+            "gitlab": lambda: refused.NO_METRICS,
+        },
+        annotations=lambda: refused.refused_annotation(it),
+        summary=lambda: refused.refused_text(it),
+    )
+
+
+def _scenario(candidates: Sequence[Path]) -> str:
+    """The name of the candidates' scenario; empty where it can't be told."""
+    from edgebench.harness.compare.sides import read_side  # noqa: PLC0415
+
+    for each in candidates:
+        try:
+            return read_side([each]).runs[-1].scenario_name
+        except EdgebenchError:
+            continue
+    return ""
+
+
+def _refuse_unwritable(files: Mapping[str, Path]) -> None:
+    """Tell at once of a folder that is not there: it is a typing error more often than not."""
+    printed = [
+        "--gitlab-metrics" if kind == "gitlab" else f"--{kind}"
+        for kind, path in files.items()
+        if path == _STDOUT
+    ]
+    if len(printed) > 1:
+        msg = f"Only one of {' and '.join(printed)} can be printed by -."
+        raise UsageError(msg, remedy="Name files for the others.")
+    for path in files.values():
+        if path != _STDOUT and not path.parent.is_dir():
+            msg = f"{path} can't be written: {path.parent} is no folder."
+            raise UsageError(msg, remedy="Make the folder, or name a file in one that is there.")
 
 
 def _policy(path: Path | None) -> tuple[Policy, str]:
@@ -148,56 +258,45 @@ def _partners(candidates: Sequence[Path]) -> list[Path]:
         raise BaselineError(msg, remedy=f"{remedy}.") from error
 
 
-def _print(outcome: Gate, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(_json(outcome))
-        return
-    from edgebench.reports.comparing.gate_terminal import gate_text  # noqa: PLC0415
+def _tell(told: _Told, files: Mapping[str, Path], *, on_github: bool) -> None:
+    """Write the files, then print: whoever reads may have gone before it is all read.
 
-    click.echo(gate_text(outcome))
-
-
-def _json(outcome: Gate) -> str:
-    from edgebench.reports.comparing.as_json import gate_json  # noqa: PLC0415
-
-    return json.dumps(gate_json(outcome), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _tell_github(outcome: Gate, *, on_stderr: bool) -> None:
-    from edgebench.reports.comparing.github import (  # noqa: PLC0415
-        gate_annotations,
-        gate_summary,
-    )
-
-    annotations = gate_annotations(outcome)
-    if annotations:
-        click.echo(annotations.rstrip("\n"), err=on_stderr)
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+    Raises:
+        UsageError: a file can't be written; the others are, and the outcome is printed.
+    """
+    failed: UsageError | None = None
+    printed: str | None = None
+    for kind, path in files.items():
+        text = told.forms[kind]()
+        if path == _STDOUT:
+            printed = text
+            continue
         try:
-            with Path(summary).open("a", encoding="utf-8") as file:
-                file.write(gate_summary(outcome).rstrip("\n") + "\n")
-        except OSError as error:
-            # The outcome must not depend on it.
-            click.echo(f"edgebench: {summary} can't be written ({error.strerror})", err=True)
+            write_text(path, text)
+        except UsageError as error:
+            failed = failed or error
+    if on_github:
+        _append_summary(told)
+    text = told.text() if printed is None else printed
+    if text:
+        click.echo(text.rstrip("\n"))
+    if on_github and (annotations := told.annotations()):
+        click.echo(annotations.rstrip("\n"), err=printed is not None)
+    if failed is not None:
+        raise failed
 
 
-def _write_all(
-    outcome: Gate,
-    json_file: Path | None,
-    markdown: Path | None,
-    junit: Path | None,
-    gitlab_metrics: Path | None,
-) -> None:
-    """The files, which are written whether or not the gate fails."""
-    from edgebench.reports.comparing.gitlab import gate_metrics  # noqa: PLC0415
-    from edgebench.reports.comparing.junit import gate_junit  # noqa: PLC0415
-    from edgebench.reports.comparing.markdown import gate_markdown  # noqa: PLC0415
+def _json(fields: Mapping[str, object]) -> str:
+    return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
-    if json_file is not None and json_file != _STDOUT:
-        write_text(json_file, _json(outcome))
-    if markdown is not None:
-        write_text(markdown, gate_markdown(outcome))
-    if junit is not None:
-        write_text(junit, gate_junit(outcome))
-    if gitlab_metrics is not None:
-        write_text(gitlab_metrics, gate_metrics(outcome))
+
+def _append_summary(told: _Told) -> None:
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not summary:
+        return
+    try:
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(told.summary().rstrip("\n") + "\n")
+    except OSError as error:
+        # The outcome must not depend on it.
+        click.echo(f"edgebench: {summary} can't be written ({error.strerror})", err=True)

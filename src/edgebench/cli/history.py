@@ -114,9 +114,7 @@ def history(
 def _findings(series: Sequence[Series]) -> list[tuple[Series, Findings]]:
     from edgebench.harness.history.changes import find  # noqa: PLC0415
 
-    return [
-        (each, find([point.median for point in each.points], family=len(series))) for each in series
-    ]
+    return [(each, find(each.medians, family=len(series))) for each in series]
 
 
 def _fingerprint(machine: str) -> str | None:

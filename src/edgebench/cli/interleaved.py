@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from edgebench.harness.errors import (
     UsageError,
 )
 from edgebench.harness.execute import Planned, execute_interleaved
-from edgebench.harness.interleaving import PlannedPair
+from edgebench.harness.interleaving import PlannedPair, with_blocks
 from edgebench.harness.overrides import apply_overrides
 from edgebench.harness.records import Settings
 from edgebench.harness.results.run import read_run, refuse_strays
@@ -46,21 +47,50 @@ def sides_against(
     given: Sequence[str],
     overrides: Overrides,
     pythons: Mapping[str, str],
+    base: Path,
 ) -> tuple[Sides, Path | None]:
     """Both scenarios of ``--against``, and the baseline's file where it has one of its own.
+
+    Args:
+        scenario: the candidate's.
+        given: what `--against` was given.
+        overrides: what else the command line changes, in both.
+        pythons: interpreters by runner from the user's configuration.
+        base: the folder of the candidate's scenario.
 
     Raises:
         UsageError: what was given fits nothing here.
     """
+    chosen = overrides.repetitions is not None or overrides.quick
+    enough = scenario if chosen else with_blocks(scenario)
+    runners, path = runner_classes(), None
     if all(map(is_change, given)):
-        return changed(scenario, given, runners=runner_classes(), pythons=pythons), None
-    if len(given) > 1:
+        sides = changed(enough, given, runners=runners, pythons=pythons, base=base)
+    elif len(given) > 1:
         msg = "--against takes either one file or several of KEY=VALUE"
         raise UsageError(msg, remedy="Write the changes into the file.")
-    path = find_scenario(given[0])
-    loaded = load_scenario(path, runners=runner_classes(), configured=pythons)
-    other = apply_overrides(loaded, overrides)
-    return other_scenario(scenario, other, given[0], pythons=pythons), path
+    else:
+        path = find_scenario(given[0])
+        loaded = load_scenario(path, runners=runners, configured=pythons)
+        other = apply_overrides(loaded, overrides)
+        bases = (base, path.parent)
+        sides = other_scenario(
+            enough, other, given[0], runners=runners, pythons=pythons, bases=bases
+        )
+    _tell_raised(scenario, enough)
+    return sides, path
+
+
+def _tell_raised(written: Scenario, raised: Scenario) -> None:
+    """That more is measured than the scenario says, where that is so."""
+    before, after = written.measure.repetitions, raised.measure.repetitions
+    if before != after:
+        click.echo(
+            f"edgebench: at least {after.min} repetitions on each side, not the scenario's "
+            f"{before.min}:\n"
+            "  fewer are seldom certain. --repetitions sets their number.",
+            err=True,
+        )
 
 
 def resumed_pair(run: Run, pythons: Mapping[str, str]) -> PlannedPair:
@@ -132,11 +162,15 @@ def run_pair(pair: PlannedPair, observer: Observer) -> None:
     try:
         execute_interleaved(pair.baseline, pair.candidate, observer)
     except EdgebenchError:
-        first, second = pair.folders
-        click.echo(
-            f"edgebench: stopped; what there is stands in {first}\nand in {second}", err=True
-        )
+        tell_what_is_left(*pair.folders)
         raise
+
+
+def tell_what_is_left(*folders: Path) -> None:
+    """After a failure: where what was finished stands, if anything was begun."""
+    made = [str(each) for each in folders if each.is_dir()]
+    if made:
+        click.echo(f"edgebench: stopped; what there is stands in {' and in '.join(made)}", err=True)
 
 
 # After -------------------------------------------------------------------------------------------
@@ -144,11 +178,20 @@ def run_pair(pair: PlannedPair, observer: Observer) -> None:
 
 def tell_how_to_go_on(pair: PlannedPair) -> None:
     """After an interruption."""
-    click.echo(
-        "edgebench: interrupted; what was finished is kept. Go on with both sides:\n"
-        f"  edgebench run --resume {pair.folders[1]}",
-        err=True,
-    )
+    named = shlex.quote(str(pair.folders[1]))
+    lines = [
+        "edgebench: interrupted; what was finished is kept. Go on with both sides:",
+        f"  edgebench run --resume {named}",
+    ]
+    if is_against_itself(pair):
+        lines += ["and then see how noisy it was:", f"  edgebench noise --of {named}"]
+    click.echo("\n".join(lines), err=True)
+
+
+def is_against_itself(pair: PlannedPair) -> bool:
+    """Whether it is a run of `edgebench noise`, whose sides do not differ."""
+    interleaved = pair.candidate.settings.interleaved
+    return interleaved is not None and not interleaved.difference
 
 
 def finish_pair(
@@ -182,7 +225,7 @@ def finish_pair(
     if as_json:
         _print_json(pair, shown, comparison, refusal, status)
     else:
-        _print(pair.folders, reports, comparison, refusal)
+        _print(pair, reports, comparison, refusal)
     return status
 
 
@@ -230,15 +273,14 @@ def _print_json(
 
 
 def _print(
-    folders: tuple[Path, Path],
+    pair: PlannedPair,
     reports: Sequence[Mapping[str, Path]],
     comparison: Comparison | None,
     refusal: str,
 ) -> None:
-    import shlex  # noqa: PLC0415
-
     from edgebench.reports.comparing.terminal import comparison_text  # noqa: PLC0415
 
+    folders = pair.folders
     if comparison is not None:
         click.echo(f"{comparison_text(comparison)}\n")
     else:
@@ -253,3 +295,5 @@ def _print(
         named = shlex.quote(str(folders[1]))
         click.echo(f"compare    edgebench compare {named}")
         click.echo(f"gate       edgebench gate --candidate {named}")
+        if is_against_itself(pair):
+            click.echo(f"noise      edgebench noise --of {named}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
+import traceback
 from typing import TYPE_CHECKING
 
 import click
 
 from edgebench import __version__
+from edgebench.cli.streams import outlive_readers
 from edgebench.harness.errors import EdgebenchError, ExitStatus
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ MODULES: Mapping[str, str] = {"import": "import_results"}
 EPILOG = """\
 Exit status: 0 done; 1 the gate found a regression; 2 the scenario or the command line is wrong;
 3 finished, but some cells failed (each is a row with its reason) or a variant is not the same
-model; 4 nothing could be run; 5 the baseline is missing or does not compare; 130 interrupted
-(what was finished is kept, and --resume goes on).
+model; 4 nothing could be run; 5 the baseline is missing or does not compare, or too few
+repetitions to decide; 70 a fault of edgebench itself; 130 interrupted (what was finished is kept,
+and --resume goes on).
 """
 
 
@@ -84,6 +86,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    outlive_readers()
     sys.exit(run_command_line())
 
 
@@ -102,12 +105,14 @@ def run_command_line(arguments: list[str] | None = None) -> int:
         return ExitStatus.INTERRUPTED
     except EdgebenchError as error:
         for line in str(error).splitlines():
-            click.echo(line if _has_position(line) else f"edgebench: {line}", err=True)
+            # Indented lines belong to the one above them.
+            alone = line.startswith(" ") or _has_position(line)
+            click.echo(line if alone else f"edgebench: {line}", err=True)
         return error.exit_status
-    except BrokenPipeError:
-        # Whoever read has seen enough; nothing more may be written, not even by Python's exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitStatus.DONE
+    except Exception:  # noqa: BLE001 - a status of its own: 1 would be a regression
+        traceback.print_exc()
+        click.echo("edgebench: this is a fault of edgebench itself; please report it.", err=True)
+        return ExitStatus.INTERNAL
     return status if isinstance(status, int) else ExitStatus.DONE
 
 

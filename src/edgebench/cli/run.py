@@ -16,6 +16,7 @@ from edgebench.cli.interleaved import (
     sides_against,
     stop_on_terminate,
     tell_how_to_go_on,
+    tell_what_is_left,
 )
 from edgebench.cli.progress import make_observer
 from edgebench.cli.report_options import format_option, lang_option
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 SCENARIO is a path, or the name of a built-in scenario. Exit status: 0 done; 2 the scenario or the
-command line is wrong; 3 finished, but some cells failed; 4 nothing could be run; 130 interrupted.
+command line is wrong; 3 finished, but some cells failed; 4 nothing could be run; 5 both sides of
+--against ran and can't be compared; 130 interrupted.
 """
 
 
@@ -71,7 +73,7 @@ def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str
     metavar="KEY=VALUE",
     help="Run a baseline in the same blocks, with this in place of the scenario's: python=PATH, "
     "python.RUNNER=PATH, model=SOURCE, quantization=NAME, OPTION=VALUE; or another scenario's "
-    "file. May be repeated.",
+    "file. May be repeated. At least 10 repetitions, unless --repetitions says otherwise.",
 )
 @click.option(
     "--quick",
@@ -134,7 +136,7 @@ def run(
         command=resumed.record.command if resumed else ["edgebench", *sys.argv[1:]],
     )
     if against:
-        sides, baseline_path = sides_against(resolved, against, overrides, pythons)
+        sides, baseline_path = sides_against(resolved, against, overrides, pythons, settings.base)
         pair = planned_pair(sides, settings, baseline_path)
     stop_on_terminate()
     if pair is not None:
@@ -151,7 +153,7 @@ def run(
         )
         return ExitStatus.INTERRUPTED
     except EdgebenchError:
-        click.echo(f"edgebench: stopped; what there is stands in {folder}", err=True)
+        tell_what_is_left(folder)
         raise
     return _finish(folder, formats, lang, as_json=as_json)
 

@@ -39,6 +39,7 @@ def run_against(scenario: Scenario, settings: Settings, against: Against) -> tup
         runners=runner_classes(),
         pythons=settings.pythons,
         folder=settings.base,
+        base=settings.base,
     )
     pair = planned_pair(sides, settings)
     execute_interleaved(pair.baseline, pair.candidate)

@@ -90,7 +90,7 @@ class Judge:
             refuse_unchecked(gate, metrics, cells)
         for check in gate.checks:
             self._tell(f"{check.status}: {check.cell}: {check.message}{_noticed(check)}")
-        if not gate.passed:
+        if gate.outcome != "passed":
             from edgebench.reports.comparing.gate_terminal import gate_text  # noqa: PLC0415 - seldom
 
             text = gate_text(gate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from side_sample import interleaved, run, side, variants_side
 
 from edgebench.harness.compare.compare import compare
 from edgebench.harness.compare.matching import match
-from edgebench.harness.compare.model import Answer
+from edgebench.harness.compare.model import Answer, Samples
 from edgebench.harness.compare.run_side import side_of_run
 from edgebench.harness.compare.verdicts import unsettled, verdict_of
 from edgebench.harness.compare.wanted import DEFAULT_METRICS, by_patterns
@@ -157,12 +158,6 @@ def test_all_zeros_are_the_same() -> None:
     ("baseline", "candidate", "why"),
     [
         ([0.0] * 6, STEADY[:6], "the baseline is 0, so no ratio can be made"),
-        (STEADY[:6], [0.0] * 6, "the candidate is 0, so no ratio can be made"),
-        (
-            [100.0, 0.0, 99.0],
-            STEADY[:3],
-            "the baseline has a value of 0 or below, so no ratio can be made",
-        ),
         (
             STEADY[:3],
             [1.0, -1.0, 2.0],
@@ -185,6 +180,57 @@ def test_what_no_ratio_can_be_made_of_is_not_compared(
     assert (row.verdict, row.why) == ("not_compared", why)
     assert row.answer.ratio is None
     assert row.worsening is None
+
+
+def test_a_rate_that_fell_to_nothing_is_all_of_it_worse() -> None:
+    """100 % worse, without a ratio; of a time that is 0 nothing can be said."""
+    row = _one(_blocks(_rates(STEADY), _rates([0.0] * 10)))
+    assert (row.verdict, row.worsening, row.answer.ratio) == ("worse", 1.0, None)
+    assert row.why == "every value of the candidate is 0, and the baseline's are not"
+    assert (row.baseline, row.candidate) == (100.0, 0.0)
+    times: Values = {"v": {"ttft_s": list(STEADY)}}
+    row = _one(_blocks(times, {"v": {"ttft_s": [0.0] * 10}}))
+    assert (row.verdict, row.worsening) == ("not_compared", None)
+
+
+def test_a_single_rate_of_0_is_a_very_small_one() -> None:
+    """As a thousandth of the smallest there is: the others decide, and no repetition is lost."""
+    once = [*(0.9 * each for each in STEADY[:9]), 0.0]
+    row = _one(_blocks(_rates(STEADY), _rates(once)))
+    thousandth = [*once[:9], min(once[:9]) / 1000]
+    same = _one(_blocks(_rates(STEADY), _rates(thousandth)))
+    assert row.answer == same.answer
+    assert row.answer.n == 10
+    row = _one(_blocks({"v": {"ttft_s": list(STEADY)}}, {"v": {"ttft_s": list(once)}}))
+    assert row.why == "the candidate has a value of 0 or below, so no ratio can be made"
+
+
+def test_a_load_is_asked_and_told_once() -> None:
+    """It is its variant's, of however many workloads; two loads that differ are two."""
+
+    def loaded(name: str, which: str, factor: float) -> Side:
+        times = [factor * each for each in STEADY]
+        made = side(name, _rates(STEADY), interleaved=interleaved("s", which, "x"))
+        (cell,) = made.cells.values()
+        load = Samples(tuple(times), cell.metrics["decode_rate"].blocks, "s", "observed")
+        cells = [
+            replace(
+                cell,
+                workload=cell.workload.model_copy(update={"name": workload}),
+                metrics={"load_s": load, "decode_rate": cell.metrics["decode_rate"]},
+            )
+            for workload in ("one", "two", "three")
+        ]
+        return replace(made, cells={each.key: each for each in cells})
+
+    matched = match(loaded("a", "baseline", 1.0), loaded("b", "candidate", 1.2))
+    found = [(row.pair.candidate.workload.name, row.metric) for row in compare(matched).rows]
+    assert found == [
+        ("one", "load_s"), ("one", "decode_rate"), ("two", "decode_rate"), ("three", "decode_rate")
+    ]  # fmt: skip
+    # Of those that are wanted, the first.
+    (row,) = compare(matched, wanted=by_patterns(["* / t*"], ["load_s"])).rows
+    assert (row.pair.candidate.workload.name, row.verdict) == ("two", "worse")
 
 
 def test_a_metric_that_one_side_does_not_speak_of_is_a_row() -> None:
@@ -505,9 +551,9 @@ def test_quality_and_speed_share_the_chance_of_a_false_alarm() -> None:
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
-        (Answer(0.9, 0.85, 0.95, p_worse=0.04, p_better=1.0), "worse"),
-        (Answer(0.9, 0.85, 0.95, p_worse=0.06, p_better=1.0), "cant_tell"),
-        (Answer(1.1, 1.05, 1.15, p_worse=1.0, p_better=0.05), "better"),
+        (Answer(0.9, 0.85, 0.95, p_worse=0.024, p_better=1.0), "worse"),
+        (Answer(0.9, 0.85, 0.95, p_worse=0.026, p_better=1.0), "cant_tell"),
+        (Answer(1.1, 1.05, 1.15, p_worse=1.0, p_better=0.025), "better"),
         (Answer(1.0, 0.981, 1.019, p_worse=0.01, p_better=1.0), "same"),
         (Answer(1.0, 0.97, 1.019, p_worse=1.0, p_better=1.0), "cant_tell"),
         (Answer(1.5), "cant_tell"),
@@ -517,6 +563,13 @@ def test_quality_and_speed_share_the_chance_of_a_false_alarm() -> None:
 def test_verdicts(answer: Answer, verdict: str) -> None:
     """The interval within the margin first, then what is certain."""
     assert verdict_of(answer, confidence=0.95, margin=0.02) == verdict
+
+
+def test_a_gate_gives_one_direction_all_of_the_chance() -> None:
+    """5 % for what is worse; else 2.5 % for each direction."""
+    answer = Answer(0.9, 0.85, 0.95, p_worse=0.04, p_better=1.0)
+    assert verdict_of(answer, confidence=0.95, margin=0.02, one_sided=True) == "worse"
+    assert verdict_of(answer, confidence=0.95, margin=0.02) == "cant_tell"
 
 
 def test_what_would_settle_it_is_told() -> None:

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize, stats
 
-from edgebench.harness.compare.decide import decide, repetitions_for
+from edgebench.harness.compare.decide import (
+    MOST_CONFIDENCE,
+    decide,
+    families_of,
+    repetitions_for,
+)
 from edgebench.harness.compare.model import Question
 
 if TYPE_CHECKING:
@@ -143,6 +149,18 @@ def test_families_share_the_chance_of_a_false_alarm() -> None:
     assert alone[0].p_worse == pytest.approx(1 / 128)
     assert beside.p_worse == pytest.approx(3 / 128)
     assert other.p_worse == pytest.approx(3 / math.comb(14, 7))
+    assert families_of([beside, other], others=1) == 3
+    assert families_of(alone) == families_of([]) == 1
+
+
+@pytest.mark.parametrize("sizes", [(6, 6), (20, 20), (10, 25)])
+def test_swapping_separate_runs_swaps_the_chances(sizes: tuple[int, int]) -> None:
+    """Also where choices of blocks are drawn, and where the sides are of unequal size."""
+    generator = np.random.default_rng(16)
+    one, other = (list(np.exp(0.01 * generator.normal(size=size))) for size in sizes)
+    forward = decide([question(one, other, paired=False)], noise_floor=0.001)[0]
+    backward = decide([question(other, one, paired=False)], noise_floor=0.001)[0]
+    assert (forward.p_worse, forward.p_better) == (backward.p_better, backward.p_worse)
 
 
 @pytest.mark.parametrize("blocks", [8, 20])
@@ -295,3 +313,76 @@ def test_several_runs_on_a_side_may_lack_a_question() -> None:
     assert [each.n for each in answers] == [15, 5]
     assert all(each.p_worse is not None and each.p_worse > 0.05 for each in answers)
     assert all(each.inflation >= 1 for each in answers)
+
+
+@pytest.mark.parametrize("sizes", [(20, 7), (7, 20), (60, 5)])
+def test_a_rate_that_halves_is_certain_on_sides_of_any_size(sizes: tuple[int, int]) -> None:
+    """By 2 % of noise a half is 35 standard deviations: the least chance there is, not 0.05."""
+    generator = np.random.default_rng(17)
+    one, other = (np.exp(0.02 * generator.normal(size=size)) for size in sizes)
+    apart = question(list(one), list(other / 2), better="higher", paired=False)
+    (answer,) = decide([apart], confidence=0.99)
+    assert answer.p_worse is not None
+    assert answer.p_worse <= 0.001
+
+
+@pytest.mark.parametrize("floor", [1.0, 2.0, 1e9])
+def test_nothing_is_worse_than_a_floor_of_all(floor: float) -> None:
+    """A rate can't fall by more than all of itself, so no fall is beyond such a floor."""
+    fallen = question([100.0 + at for at in range(9)], [1.0] * 9, better="higher", paired=False)
+    (answer,) = decide([fallen], noise_floor=floor)
+    assert answer.p_worse == 1.0
+    assert answer.noticeable is None
+
+
+def test_a_change_does_not_hide_what_would_have_been_noticed() -> None:
+    """The noise of eight pairs is the same whether all got twice as slow or not."""
+    (equal,) = noisy(18, 8)
+    slower = {key: 1.96 * value for key, value in equal.candidate.items()}
+    (still,) = decide([equal], confidence=0.99)
+    (moved,) = decide([Question(equal.baseline, slower, "lower")], confidence=0.99)
+    assert moved.noticeable == pytest.approx(still.noticeable)
+    pairs = [math.log(equal.candidate[key] / value) for key, value in equal.baseline.items()]
+    limit = stats.t.isf(0.01, 7)
+    needed = optimize.brentq(lambda shift: stats.nct.sf(limit, 7, shift) - 0.95, 1, 9)
+    assert moved.noticeable == pytest.approx(needed * np.std(pairs, ddof=1) / 8**0.5, rel=0.5)
+
+
+@pytest.mark.parametrize("blocks", [8, 20])
+def test_values_that_never_varied_would_show_any_change(blocks: int) -> None:
+    """Equal in every pair, or all but a page of memory: some change is too small, hardly any."""
+    pages = [1e8 + 4096.0 * (at % 3 == 0) for at in range(blocks)]
+    equal, moving = decide(
+        [question([3.0] * blocks, [3.0] * blocks), question([1e8] * blocks, pages)],
+        confidence=0.99,
+    )
+    assert equal.noticeable == pytest.approx(0.0, abs=1e-4)
+    assert equal.noticeable != 0.0
+    assert moving.noticeable == pytest.approx(4096 / 1e8, rel=5)
+
+
+def test_memory_that_moves_by_pages_does_not_blunt_its_neighbours() -> None:
+    """What would be noticed in a time is nearly the same with memory asked beside it."""
+    (time,) = noisy(19, 10)
+    pages = [1e8 + 4096.0 * (at % 4 == 0) for at in range(10)]
+    memory = question([1e8] * 10, pages)
+    alone, beside = decide([time], confidence=0.99)[0], decide([time, memory], confidence=0.99)[0]
+    assert beside.noticeable == pytest.approx(alone.noticeable, rel=0.2)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_greatest_confidence_can_be_reached(paired: bool) -> None:
+    """Of three families at 99.9 %, half for each direction, what is clear is certain enough."""
+    (answer,) = decide(
+        noisy(20, 20, slower=0.5, paired=paired), confidence=MOST_CONFIDENCE, other_families=2
+    )
+    assert answer.p_worse is not None
+    assert answer.p_worse <= (1 - MOST_CONFIDENCE) / 2
+    assert answer.noticeable is not None
+
+
+def test_no_repetitions_reach_a_confidence_that_draws_do_not_tell() -> None:
+    """A chance of one in a million is less than any number of drawn patterns says."""
+    (answer,) = decide(noisy(21, 20))
+    assert repetitions_for(answer, 0.5, questions=1, confidence=1 - 1e-6) is None
+    assert repetitions_for(answer, 0.5, questions=1, confidence=MOST_CONFIDENCE) is not None

@@ -319,3 +319,22 @@ def test_what_is_no_result_is_refused(what: str, tmp_path: Path) -> None:
     assert caught.value.remedy
     with pytest.raises(BaselineError, match="no baseline to compare with"):
         read_baseline_side([path])
+
+
+def test_notes_of_several_runs_name_no_folder_of_this_machine(tmp_path: Path) -> None:
+    """They go into git with a baseline: the run's folder alone is named."""
+    one = _write(tmp_path, "01", status="interrupted")
+    two = _write(tmp_path, "02")
+    notes = read_side([one, two]).notes
+    assert len(notes) == 1
+    assert notes[0].startswith("01: ")
+    assert str(tmp_path) not in notes[0]
+
+
+def test_what_is_known_of_a_file_is_no_measurement(tmp_path: Path) -> None:
+    """A run whose trials are gone still knows the model's size, and is no baseline."""
+    folder = _write(tmp_path, "01")
+    (folder / "trials.jsonl").write_bytes(b"")
+    assert read_side([folder])
+    with pytest.raises(BaselineError, match="holds no measurement"):
+        read_baseline_side([folder])

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from gate_sides import around, both, cell, lacking, matched, samples, windows
+from scipy import stats
 
 from edgebench.harness.compare.model import Pair
+from edgebench.harness.gate.cells import chance_of_more
 from edgebench.harness.gate.evaluate import evaluate
 from edgebench.harness.gate.policy import Policy, default_policy
 from edgebench.harness.results.model import Failure, WorkloadRecord
@@ -245,18 +247,32 @@ def test_zero_in_the_baseline_is_undecided_with_its_reason() -> None:
     assert only(gate(both(major_faults=([0.0] * 8, [0.0] * 8)), limits)).status == "pass"
 
 
-def test_units_that_differ_are_undecided_with_their_names() -> None:
-    """Seconds are not compared with milliseconds."""
+def test_units_that_differ_fail_with_their_names() -> None:
+    """Seconds are not compared with milliseconds: what was gated is so no more."""
     pair = both(ttft_s=([1.0] * 8, [1.0] * 8))
     other = replace(samples([1000.0] * 8, "ttft_s"), unit="ms")
     pair = replace(pair, candidate=replace(pair.candidate, metrics={"ttft_s": other}))
     check = only(gate(pair, {"ttft_s": {"worse_by": "5%"}}))
-    assert check.status == "undecided"
+    assert check.status == "fail"
     assert "in s, the candidate's in ms" in check.message
     bound = only(gate(pair, {"ttft_s": {"at_most": "2s"}}))
-    assert (bound.status, bound.message) == (
+    assert (bound.status, bound.kind) == ("fail", "at_most")
+    assert "in s, the candidate's in ms" in bound.message
+    new = gate(matched(added=(pair.candidate,)), {"ttft_s": {"at_most": "2s"}})
+    assert (only(new).status, only(new).message) == (
         "undecided", "Time to first token is in ms, and the bound in s",
     )  # fmt: skip
+
+
+def test_a_limit_that_only_says_how_certain_is_told() -> None:
+    """It asks nothing, and a gate of nothing passes: whoever wrote it meant something."""
+    limits = {"decode_rate": {"confidence": "99.9%"}, "ttft_s": {"worse_by": "2%"}}
+    pair = both(decode_rate=(around(100), around(100)), ttft_s=(around(1), around(1)))
+    assert gate(pair, limits).unused == (
+        "limits.decode_rate: nothing is asked: it has no worse_by, at_most or at_least",
+    )
+    cells = [{"match": "*", "limits": {"ttft_s": {"severity": "warn"}}}]
+    assert gate(pair, {"ttft_s": {"worse_by": "2%"}}, cells=cells).unused == ()
 
 
 CRASH = Failure(kind="crash", message="The runner's process ended.\nmore", log_tail="last words")
@@ -330,4 +346,138 @@ def test_the_worst_comes_first() -> None:
 def test_the_headline_says_that_little_could_be_noticed() -> None:
     """A gate of single repetitions does not call itself green without saying what it is worth."""
     found = gate(slower(0, count=1))
-    assert found.headline.startswith("No limit is broken, and none of 1 could be decided")
+    assert found.headline == (
+        "The limit could not be decided; so few repetitions could have noticed nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "apart", "outcome", "least"),
+    [
+        (1, False, "undecided", "7 interleaved repetitions"),
+        (6, False, "undecided", "7 interleaved repetitions"),
+        (7, False, "passed", ""),
+        (1, True, "undecided", "5 repetitions on each side"),
+        (4, True, "undecided", "5 repetitions on each side"),
+        (5, True, "passed", ""),
+    ],
+)
+def test_a_gate_that_could_have_failed_nothing_is_no_pass(
+    count: int, apart: bool, outcome: str, least: str
+) -> None:
+    """At 99 %, 2^7 = 128 signs or (10 choose 5) = 252 orders are the first to reach 1 in 100."""
+    found = gate(slower(0, count=count, noise=0.1, apart=apart))
+    assert found.outcome == outcome
+    assert found.passed == (outcome == "passed")
+    assert least in found.remedy
+    if least:
+        assert "--repetitions 10" in found.remedy
+        said = "was 1 repetition" if count == 1 else f"were {count} repetitions"
+        assert said in found.remedy
+
+
+def test_one_that_could_be_decided_is_enough() -> None:
+    """Facts and texts apart, one limit that could have failed makes a pass one."""
+    few, many = slower(0, count=1), slower(0, noise=0.1)
+    assert gate(
+        matched(few, replace(many, candidate=cell("b / x", metrics=many.candidate.metrics)))
+    ).passed
+    size = both(model_bytes=([1.0], [1.0]), decode_rate=([1.0], [1.0]))
+    limits = {"model_bytes": {"worse_by": "1%"}, "decode_rate": {"worse_by": "1%"}}
+    assert gate(size, limits).outcome == "undecided"
+    assert gate(both(model_bytes=([1.0], [1.0])), {"model_bytes": {"worse_by": "1%"}}).passed
+
+
+def test_values_that_never_vary_are_no_reason_to_be_undecided() -> None:
+    """A clock that is made up: any change of it would stand out, of 10 repetitions, not of 3."""
+    assert gate(both(decode_rate=([100.0] * 10, [100.0] * 10))).passed
+    assert gate(both(decode_rate=([100.0] * 3, [100.0] * 3))).outcome == "undecided"
+
+
+def test_a_broken_limit_fails_though_the_others_could_not_be_decided() -> None:
+    """Worse comes before unknown, and so does a policy that fails what is unknown."""
+    lost = replace(
+        slower(0, count=1), candidate=cell(metrics={"decode_rate": lacking("decode_rate")})
+    )
+    assert gate(lost).outcome == "failed"
+    assert gate(slower(0, count=1), undecided="fail").outcome == "failed"
+
+
+def test_the_headline_names_the_bluntest_comparison() -> None:
+    """The best and the worst that would have been noticed, and where."""
+    pair = both(
+        decode_rate=(around(100, noise=0.1), around(100, noise=0.1, turned=5)),
+        ttft_s=(around(1, noise=9), around(1, noise=9, turned=5)),
+    )
+    limits = {"decode_rate": {"worse_by": "2%"}, "ttft_s": {"worse_by": "50%"}}
+    said = gate(pair, limits).headline
+    assert said.endswith(f"% at worst (Time to first token of {CELL})")
+    assert "would have been noticed at best" in said
+    assert "inf" not in said
+
+
+@pytest.mark.parametrize(
+    ("severity", "said"),
+    [("warn", "The limit is broken, which is only warned of; "), ("fail", "1 of 1 limit is")],
+)
+def test_a_single_limit_that_is_warned_of_is_not_called_kept(severity: str, said: str) -> None:
+    """The first line says what the list below it says."""
+    found = gate(slower(0.05), {"decode_rate": {"worse_by": "2%", "severity": severity}})
+    assert found.headline.startswith(said)
+
+
+def test_what_the_policy_fails_for_being_undecided_is_told_from_what_is_broken() -> None:
+    """An improvement that might be none is not called broken."""
+    found = gate(slower(-0.03, noise=20), undecided="fail")
+    check = only(found)
+    assert (check.status, check.undecided) == ("fail", True)
+    assert found.headline.startswith("The limit could not be decided, which fails here")
+
+
+def test_rows_say_what_limits_say() -> None:
+    """A broken limit of 0 within the margin of another is worse in every table."""
+    pair = slower(0.005, noise=0.05)
+    limits = {"decode_rate": {"worse_by": "0%"}}
+    found = gate(matched(pair, both("b / x", ttft_s=(around(1), around(1)))), limits | {
+        "ttft_s": {"worse_by": "30%"},
+    })  # fmt: skip
+    assert [check.status for check in found.checks] == ["fail", "pass"]
+    verdicts = {row.metric: row.verdict for row in found.comparison.rows}
+    assert verdicts["decode_rate"] == "worse"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "status", "said"),
+    [
+        ((9, 1), (2, 8), "fail", "fails more often now, 8 of 10 attempts, 1 of 10 before"),
+        ((9, 1), (9, 1), "pass", "fails in part, as in the baseline"),
+        ((19, 1), (17, 3), "pass", "fails in part, as in the baseline"),
+        ((9, 1), (4, 2), "fail", "which leaves 4 repetitions, too few to compare"),
+        ((5, 5), (9, 1), "pass", "fails in part, as in the baseline"),
+        ((0, 0), (2, 8), "pass", "fails in part, as in the baseline"),
+    ],
+)
+def test_a_cell_that_fails_more_often_is_a_failure(
+    before: tuple[int, int], now: tuple[int, int], status: str, said: str
+) -> None:
+    """Crashes beyond chance, or so many that too little is left to compare, are no pass."""
+    pair = slower(0, noise=0.1)
+    pair = replace(
+        pair,
+        baseline=replace(pair.baseline, status="partial", n=before[0], n_failed=before[1]),
+        candidate=replace(
+            pair.candidate, status="partial", failure=CRASH, n=now[0], n_failed=now[1]
+        ),
+    )
+    (check,) = [each for each in gate(pair).checks if each.kind == "failed"]
+    assert check.status == status
+    assert said in check.message
+
+
+@pytest.mark.parametrize("table", [(1, 10, 8, 10), (0, 5, 5, 5), (3, 20, 4, 7), (0, 10, 0, 10)])
+def test_more_failures_are_judged_by_fishers_exact_test(table: tuple[int, int, int, int]) -> None:
+    """As scipy computes it."""
+    before, tried, now, tried_now = table
+    rows = [[now, tried_now - now], [before, tried - before]]
+    expected = stats.fisher_exact(rows, alternative="greater").pvalue
+    assert chance_of_more(*table) == pytest.approx(expected)

@@ -12,6 +12,7 @@ import pytest
 from history_sample import change, sha, write_run, write_runs
 
 from edgebench.harness.errors import ResultError
+from edgebench.harness.history import index as index_module
 from edgebench.harness.history.index import IN_MEMORY, Index
 from edgebench.harness.history.model import Selection
 
@@ -195,6 +196,98 @@ def test_where_results_cannot_be_written_the_index_lies_in_the_cache(tmp_path, m
     _contents, (series,), place = asked(results)
     assert place == IN_MEMORY
     assert medians(series) == [1.0]
+
+
+def test_a_lock_that_is_never_given_back_keeps_no_answer_back(tmp_path, monkeypatch):
+    """Another process holds the index for ever: the answer is made in memory, and that is said."""
+    monkeypatch.setattr(index_module, "WAIT_S", 0.05)
+    write_runs(tmp_path, [1.0, 2.0])
+    place = asked(tmp_path)[2]
+    write_run(tmp_path, 2, 3.0)
+    holder = sqlite3.connect(place, isolation_level=None)
+    try:
+        holder.execute("BEGIN IMMEDIATE")
+        contents, (series,), now_at = asked(tmp_path)
+    finally:
+        holder.close()
+    assert medians(series) == [1.0, 2.0, 3.0]
+    assert now_at == IN_MEMORY
+    (note,) = contents.notes
+    assert "database is locked" in note
+    assert "made in memory" in note
+    # Given back, it is used again, and brought up to date.
+    contents, (series,), now_at = asked(tmp_path)
+    assert (now_at, contents.notes) == (place, ())
+    assert medians(series) == [1.0, 2.0, 3.0]
+
+
+def test_a_lock_held_while_the_index_is_new_keeps_no_answer_back(tmp_path, monkeypatch):
+    """Where not even the tables can be made, it is made elsewhere."""
+    monkeypatch.setattr(index_module, "WAIT_S", 0.05)
+    monkeypatch.setenv("EDGEBENCH_CACHE", str(tmp_path / "cache"))
+    results = tmp_path / "results"
+    write_run(results, 0, 1.0)
+    (results / ".edgebench").mkdir()
+    holder = sqlite3.connect(results / ".edgebench" / "history.sqlite", isolation_level=None)
+    try:
+        holder.execute("BEGIN EXCLUSIVE")
+        _contents, (series,), place = asked(results)
+    finally:
+        holder.close()
+    assert place.startswith(str(tmp_path / "cache"))
+    assert medians(series) == [1.0]
+
+
+def test_an_index_that_may_only_be_read_is_used_until_something_is_new(tmp_path, monkeypatch):
+    """A disk that takes nothing more (here: by order of the connection) is no reason to fail."""
+    monkeypatch.setenv("EDGEBENCH_CACHE", str(tmp_path / "cache"))
+    results = tmp_path / "results"
+    write_runs(results, [1.0, 2.0])
+    place = asked(results)[2]
+    connected = index_module._connected
+
+    def reading_only(file):
+        connection = connected(file)
+        if file != IN_MEMORY:
+            connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    monkeypatch.setattr(index_module, "_connected", reading_only)
+    contents, (series,), now_at = asked(results)
+    assert (medians(series), now_at, contents.notes) == ([1.0, 2.0], place, ())
+    write_run(results, 2, 3.0)
+    contents, (series,), now_at = asked(results)
+    assert (medians(series), now_at) == ([1.0, 2.0, 3.0], IN_MEMORY)
+    assert ["made in memory" in each for each in contents.notes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("fields", "apart"),
+    [
+        ({"variants": {"options": {"threads": 2}}}, ["no threads", "threads=2"]),
+        ({"variants": {"quantization": "Q4_0"}}, ["quantisation Q4_0", "quantisation source"]),
+        ({"workloads": {"prompt_sha256": "ab" * 32}}, ["no prompt", "prompt ababababab"]),
+        ({"workloads": {"prompt_tokens": 4096}}, ["prompt tokens 4", "prompt tokens 4096"]),
+    ],
+)
+def test_series_of_one_name_say_what_differs(tmp_path, fields, apart):
+    """The same variant and workload by name, and not by what they are made of."""
+    write_runs(tmp_path, [1.0, 2.0])
+    folder = write_run(tmp_path, 2, 3.0)
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    ((what, changed),) = fields.items()
+    change(folder, **{what: [record[what][0] | changed]})
+    _contents, series, _place = asked(tmp_path)
+    assert sorted(each.apart for each in series) == apart
+    assert all(each.name == f"a ({each.apart})" for each in series)
+
+
+def test_a_series_of_its_own_name_says_nothing_more(tmp_path):
+    """All metrics of one cell are one thing."""
+    write_runs(tmp_path, [1.0, 2.0])
+    _contents, series, _place = asked(tmp_path, Selection())
+    assert len(series) == 2
+    assert {each.apart for each in series} == {""}
 
 
 def test_the_index_keeps_itself_out_of_git(tmp_path):

@@ -116,3 +116,42 @@ def test_a_trend_is_drawn_in_few_characters():
     assert sparkline([0.0, 0.0]) == "▄▄"
     assert len(set(sparkline([100.0, 100.1, 99.9]))) <= 2
     assert len(sparkline(list(range(1, 400)))) == 16
+
+
+def test_few_runs_say_first_that_nothing_can_be_said(tmp_path):
+    """Before the list; and a series of one run is no line in it, but counted."""
+    for number in range(3):
+        write_run(tmp_path, number, 100.0)
+    other = write_run(tmp_path, 3, 100.0)
+    record = json.loads((other / "run.json").read_text(encoding="utf-8"))
+    change(other, variants=[record["variants"][0] | {"options": {"threads": 8}}])
+    lines = list(overview(found_in(tmp_path)))
+    assert lines[1] == "Nothing can be said of changes yet: fewer than 10 runs in a series."
+    assert sum("/ w" in line for line in lines) == 1
+    assert sum(line.endswith("3 runs") for line in lines) == 3  # the title, too
+    assert lines[-1] == "2 series of one run are not listed."
+    assert not any("1 runs" in line for line in lines)
+
+
+def test_series_of_one_name_have_headings_of_their_own(tmp_path):
+    """What differs stands in the heading, and in the sentence of a change."""
+    for number, rate in enumerate(STEP):
+        write_run(tmp_path, number, rate)
+    for number in range(2):
+        folder = write_run(tmp_path, 30 + number, 50.0)
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        change(folder, variants=[record["variants"][0] | {"options": {"threads": 8}}])
+    lines = list(overview(found_in(tmp_path)))
+    assert [line for line in lines if "/ w" in line] == [
+        "  a / w (no threads)",
+        "  a / w (threads=8)",
+    ]
+    assert "Decode rate of a (no threads) on w: −10.0 %" in " ".join(lines)
+
+
+def found_in(results):
+    """All series of a folder, with what was found in them."""
+    with Index(results) as index:
+        index.update()
+        series = index.series(Selection())
+    return [(each, find([point.median for point in each.points])) for each in series]

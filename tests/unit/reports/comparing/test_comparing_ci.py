@@ -203,4 +203,4 @@ def test_metrics_of_odd_names_can_be_read() -> None:
 def test_two_cells_of_one_name_are_one_metric() -> None:
     """OpenMetrics has no sample twice."""
     gate = made.gate([made.check(made.row(made.pair())), made.check(made.row(made.pair()))])
-    assert len(metrics(gate_metrics(gate))) == 1 + 5
+    assert len(metrics(gate_metrics(gate))) == 1 + 5 + 3

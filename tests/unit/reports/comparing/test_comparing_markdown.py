@@ -233,3 +233,29 @@ def test_the_sample_has_every_status() -> None:
     """What the tests of outputs look at is complete."""
     statuses = {each.status for each in made.every_status().checks}
     assert statuses == {"fail", "warn", "allowed", "undecided", "pass"}
+
+
+def test_a_broken_limit_is_worse_whatever_its_row_is_called() -> None:
+    """A row may be the same by one margin, and break a limit of another."""
+    for verdict in ("same", "cant_tell"):
+        text = gate_markdown(made.gate([made.check(made.row(verdict=verdict))]))
+        (line,) = [
+            each for each in text.partition("<details>")[0].splitlines() if "at most 5 %" in each
+        ]
+        assert line.endswith("| worse |")
+
+
+def test_what_fails_for_being_undecided_has_a_heading_of_its_own() -> None:
+    """Nobody reads an improvement as broken."""
+    check = made.check(made.row(candidate=110.0, verdict="better"), "fail", undecided=True)
+    text = gate_markdown(made.gate([check]))
+    assert "**The samples can't decide, which fails here:**" in text
+    assert "| verdict |" not in text.partition("<details>")[0]
+
+
+def test_a_gate_that_could_not_decide_says_what_it_takes() -> None:
+    """Neither passed nor failed, and the way out right below."""
+    gate = replace(made.gate(headline="Too few"), outcome="undecided", remedy="Make 10 of them")
+    lines = gate_markdown(gate).splitlines()
+    assert lines[1].startswith("### edgebench gate could not decide: ")
+    assert lines[3:6] == ["**Too few.**", "", "Make 10 of them."]

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import gate_sample as made
 
-from edgebench.harness.compare.model import Differing, Samples
+from edgebench.harness.compare.model import Differing
 from edgebench.harness.results.model import Failure
-from edgebench.reports.comparing.terminal import comparison_text, headline, told
+from edgebench.reports.comparing.terminal import comparison_text, headline
 
 
 def _line(text: str, beginning: str) -> str:
@@ -49,7 +49,7 @@ def test_a_cell_of_another_name_is_told() -> None:
 
 
 def test_what_can_not_be_told_says_what_would_settle_it() -> None:
-    """Below the table, by cell and metric."""
+    """Below the table, by cell and metric; of one metric in its own words."""
     why = "a change of 6.1 % would have been noticed; 34 repetitions on each side would settle 2 %"
     text = comparison_text(made.comparison([made.row(verdict="cant_tell", why=why)]))
     _, below = text.split("can't tell\n  llama.cpp Q4_0 / chat\n")
@@ -87,15 +87,15 @@ def test_cells_without_a_counterpart_are_named() -> None:
     )
     assert "only in the baseline\n  old / chat\n" in text
     assert "only in the candidate\n  new / chat: not run\n" in text
-    assert "no result on either side\n  mnn / chat: failed: It ended.\n" in text
+    assert "no result on either side\n  mnn / chat: failed: It ended." in text
 
 
 def test_across_machines_everything_is_labelled() -> None:
-    """In the head and in the last line."""
+    """In the first lines and in the head."""
     label = "across machines: A (1) → B (2)"
     text = comparison_text(made.comparison([made.row()], across_machines=label))
     assert _line(text, "machines") == "machines   A (1) → B (2)"
-    assert label in " ".join(text.split("\n\n")[-1].split())
+    assert label in " ".join(text.split("\n\n")[0].split())
 
 
 def test_the_headline_counts_by_verdict() -> None:
@@ -111,17 +111,49 @@ def test_the_headline_counts_by_verdict() -> None:
     assert headline(made.comparison()).startswith("Nothing was compared")
 
 
-def test_a_load_that_several_workloads_share_is_told_once() -> None:
-    """It is the same measurement; one that only looks alike is not."""
-    loads = Samples((1.0, 2.0), (("s", 0), ("s", 1)), "s", "observed")
-    other = replace(loads, blocks=(("t", 0), ("t", 1)))
+def test_the_count_of_verdicts_comes_first() -> None:
+    """Whoever reads one line reads this one."""
+    text = comparison_text(made.comparison([made.row()]))
+    assert text.startswith("1 worse (99 % certain, over all of them together;")
 
-    def row(workload: str, samples: Samples) -> object:
-        cell = made.cell(workload=workload, metrics={"load_s": samples})
-        return made.row(made.pair(baseline=cell, candidate=cell), metric="load_s")
 
-    rows = [row("chat", loads), row("long", loads), row("more", other)]
-    assert [each.pair.candidate.workload.name for each in told(rows)] == ["chat", "more"]  # type: ignore[arg-type]
+def test_what_could_not_be_told_of_a_cell_is_one_sentence() -> None:
+    """With what would have been noticed of each metric, and what settles all of them."""
+    pair = made.pair()
+    rows = [
+        made.row(
+            pair,
+            metric=metric,
+            verdict="cant_tell",
+            why=f"of {metric}",
+            repetitions=count,
+            noticeable=noticeable,
+        )
+        for metric, noticeable, count in (
+            ("decode_rate", 0.061, 34), ("ttft_s", 0.12, 120), ("load_s", 18.02, 5000)
+        )
+    ]  # fmt: skip
+    text = " ".join(comparison_text(made.comparison(rows)).split())
+    assert (
+        "changes of 6.1 % (decode), 12 % (TTFT) would have been noticed; 120 repetitions on each "
+        "side would settle 2 % in all of them load: of load_s"
+    ) in text
+    assert "of decode_rate" not in text
+
+
+def test_medians_that_point_the_other_way_are_explained_once() -> None:
+    """Rates of 100 and 101, and pairs that fell by 1 %."""
+    row = made.row(baseline=100.0, candidate=101.0, ratio=0.99)
+    text = comparison_text(made.comparison([row, row]))
+    assert text.count("which may point the other way") == 1
+    assert "may point" not in comparison_text(made.comparison([made.row()]))
+
+
+def test_a_path_is_not_broken() -> None:
+    """However long it is, it can be copied."""
+    path = "results/" + "long-" * 20 + "20250101T101500Z-abc123"
+    text = comparison_text(replace(made.comparison([made.row()]), notes=(path,)))
+    assert path in text
 
 
 def test_names_do_nothing_and_lines_fit() -> None:

@@ -17,7 +17,10 @@ def lines(width: int = 80, **changes: object) -> list[str]:
 def test_the_outcome_comes_first() -> None:
     """Whoever reads one line of a CI's log reads this one."""
     assert lines()[0] == "FAILED     4 limits are broken"
-    assert lines(passed=True, headline="No limit is broken")[0] == "passed     No limit is broken"
+    kept = {"outcome": "passed", "headline": "No limit is broken"}
+    assert lines(**kept)[0] == "passed     No limit is broken"
+    open_ = {"outcome": "undecided", "headline": "Too few", "remedy": "Measure again: `x`"}
+    assert lines(**open_)[:2] == ["UNDECIDED  Too few", "           Measure again: `x`"]
 
 
 def test_what_is_broken_stands_above_what_is_not() -> None:
@@ -73,3 +76,24 @@ def test_other_machines_are_labelled() -> None:
     """Nothing across machines looks like a gate on one."""
     sample = gate_sample.gate([gate_sample.check()], across_machines="A against B")
     assert "machines   A against B" in gate_text(sample)
+
+
+def test_what_fails_for_being_undecided_is_not_called_broken() -> None:
+    """Under a heading that says whose wish that is."""
+    row = gate_sample.row(candidate=110.0, verdict="better", repetitions=2000)
+    sample = gate_sample.gate([gate_sample.check(row, "fail", undecided=True)])
+    text = gate_text(sample)
+    assert "\nundecided, which fails here\n" in text
+    assert "\nbroken\n" not in text
+    assert "more than 1000 repetitions on each side would settle it" in text
+
+
+def test_limits_of_their_own_confidence_are_told() -> None:
+    """How certain is a range then, and not the gate's."""
+    rows = [gate_sample.row(), gate_sample.row(metric="ttft_s")]
+    checks = [
+        gate_sample.check(row, confidence=level)
+        for row, level in zip(rows, (0.95, 0.999), strict=True)
+    ]
+    text = " ".join(gate_text(gate_sample.gate(checks)).split())
+    assert "certain at 95 % to 99.9 %, as the limit says" in text
