@@ -9,6 +9,8 @@ from edgebench.harness.compare.model import FACTS
 from edgebench.harness.gate.family import is_rated
 from edgebench.harness.gate.model import Check
 from edgebench.harness.gate.wording import (
+    TOO_NOISY,
+    USELESS,
     about,
     amounts,
     chance,
@@ -162,6 +164,8 @@ def _outcome(row: Compared, worsening: float, asked: Asked, family: Family) -> O
         doubt = f"that is not certain at {percent(confidence)}"
     elif answer.noticeable is None:
         doubt = f"a worsening of {percent(limit)} could not have been noticed"
+    elif answer.noticeable >= USELESS:
+        doubt = f"the samples are {TOO_NOISY}"
     else:
         doubt = f"only a worsening of {about(answer.noticeable)} would surely have been noticed"
     return Outcome("undecided", f"{found}; {_limit(limit)}, and {doubt}", detail, needed)

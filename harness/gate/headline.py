@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.gate.outcome import noticed, result_of, sampled_checks
-from edgebench.harness.gate.wording import about, count
+from edgebench.harness.gate.wording import TOO_NOISY, USELESS, about, count
 from edgebench.harness.metrics.definitions import metric
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from edgebench.harness.gate.family import Family
     from edgebench.harness.gate.model import Check
 
-_USELESS: Final = 1.0
 _NOTHING: Final = 1e-6
 
 
@@ -83,7 +82,7 @@ def _noticed(checks: Sequence[Check], family: Family) -> str:
         if short or result_of(checks, family) == "undecided":
             so = "so few" if short else "such"
             return f"{so} repetitions could have noticed nothing"
-        return "only a change of more than 100 % would have been noticed"
+        return TOO_NOISY
     if _told(least) == _told(most):
         return f"{_told(most)} would have been noticed"
     where = f"{metric(bluntest.metric).label} of {bluntest.cell}"
@@ -98,5 +97,4 @@ def _told(size: float) -> str:
 
 
 def _size(size: float | None) -> float:
-    # Who would only notice twice the time, notices nothing worth naming.
-    return math.inf if size is None or size >= _USELESS else size
+    return math.inf if size is None or size >= USELESS else size

@@ -11,6 +11,11 @@ _LEAST_P: Final = 0.0001
 MOST_REPETITIONS: Final = 1000
 """Beyond, the number says no more than that nobody would run them."""
 
+USELESS: Final = 1.0
+"""Who would only notice a change of as much, as a share, notices nothing worth naming."""
+
+TOO_NOISY: Final = "too noisy to tell a change of less than 100 %"
+
 _BIG: Final = 1e5
 _LEAST_DIGITS: Final = 3
 _MOST_DIGITS: Final = 8

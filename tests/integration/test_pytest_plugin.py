@@ -385,7 +385,7 @@ def test_two_option_sets_are_interleaved_in_place_of_a_baseline(tmp_path: Path) 
     shown = words(done.stdout)
     assert "1 failed, 1 passed" in shown, done.stdout
     assert "token_s: 0.008 → 0.01" in shown
-    assert "7 pairs" in shown
+    assert "7 repetitions each" in shown
     assert "pass: one / short: Decode rate is" in shown
     assert [each.name.rpartition("-")[2] for each in runs(folder)] == ["baseline", "candidate"] * 2
     assert not (folder / "baselines").exists()
@@ -401,7 +401,7 @@ def test_measurements_can_be_skipped(tmp_path: Path) -> None:
 
 def test_results_and_baselines_go_where_they_are_told(tmp_path: Path) -> None:
     """Options are relative to where pytest was started, and stand above what the marker names."""
-    folder = project(tmp_path / "told", ONCE)
+    folder = project(tmp_path / "told", ONCE.replace("repetitions=1", "repetitions=5"))
     arguments = ("-k", "test_one", "--edgebench-out", "o", "--edgebench-baseline", "b")
     assert session(folder, *arguments, "--edgebench-save").returncode == 0
     assert session(folder, *arguments).returncode == 0

@@ -15,7 +15,7 @@ from edgebench.harness.compare.run_side import side_of_run
 from edgebench.harness.errors import BaselineError, NotComparableError, UsageError
 from edgebench.harness.gate.evaluate import evaluate
 from edgebench.harness.gate.policy import Policy
-from edgebench.harness.gate.wording import about
+from edgebench.harness.gate.wording import TOO_NOISY, USELESS, about
 from edgebench.harness.scenario.problems import one_line
 from edgebench.testing.baselines import (
     HOW_TO_SAVE,
@@ -201,4 +201,6 @@ def _noticed(check: Check) -> str:
     noticeable = check.compared.answer.noticeable if check.compared else None
     if check.status != "pass" or noticeable is None:
         return ""
+    if noticeable >= USELESS:
+        return f", and the samples are {TOO_NOISY}"
     return f", and a worsening of {about(noticeable)} would have been noticed"

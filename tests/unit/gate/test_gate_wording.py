@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from edgebench.harness.gate.wording import about, amounts, percent, worse
+from edgebench.harness.gate.wording import (
+    about,
+    amounts,
+    chance,
+    interval,
+    percent,
+    repetitions,
+    worse,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +55,33 @@ def test_amounts_share_a_unit_and_have_the_digits_that_tell_them_apart(
 ) -> None:
     """Three digits, and more where two values would look the same."""
     assert amounts(values, unit) == texts
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (-0.0483, -0.0422, "-4.8 to -4.2 %"),
+        (-0.0501, -0.0499, "-5.01 to -4.99 %"),
+        (-0.8151, -0.1114, "-82 to -11 %"),
+        (-0.00001, 0.00002, "0.00 to 0.00 %"),
+        (0.0, 0.012, "0.0 to +1.2 %"),
+    ],
+)
+def test_an_interval_has_the_digits_that_its_width_deserves(
+    low: float, high: float, text: str
+) -> None:
+    """One unit for both ends, a sign on each, and none on nothing."""
+    assert interval(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.00024414, "p = 0.00024"), (0.00005, "p < 0.0001"), (1.5, "p = 1")]
+)
+def test_a_chance_is_written_as_statisticians_do(p: float, text: str) -> None:
+    """Without powers of ten."""
+    assert chance(p) == text
+
+
+def test_nobody_is_told_to_run_a_million_repetitions() -> None:
+    """The number says no more than that it is too many."""
+    assert (repetitions(1000), repetitions(1001)) == ("1000", "more than 1000")

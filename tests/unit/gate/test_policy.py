@@ -10,8 +10,9 @@ import pytest
 from gate_sides import cell
 from ruamel.yaml import YAML
 
+from edgebench.harness.compare import decide
 from edgebench.harness.errors import PolicyError
-from edgebench.harness.gate.policy import Match, Policy, default_policy
+from edgebench.harness.gate.policy import MOST_CONFIDENCE, Match, Policy, default_policy
 from edgebench.harness.gate.policy_file import load_policy, parse_policy
 from edgebench.harness.gate.schema import policy_schema
 
@@ -219,3 +220,13 @@ def test_the_schema_refuses_what_the_reader_refuses(limits: dict[str, object]) -
     """Unknown keys, shares above 1 and groups that are none are marked."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"schema_version": 1, "limits": limits}, policy_schema())
+
+
+def test_the_greatest_confidence_is_the_one_that_the_test_has_draws_for() -> None:
+    """A policy asks for no more than can be told, and runs that differ by half tell nothing."""
+    assert decide.MOST_CONFIDENCE == MOST_CONFIDENCE
+    with pytest.raises(PolicyError, match="must be less than 50%, got '50%'"):
+        parse_policy(
+            "schema_version: 1\nnoise_floor: 50%\nlimits: {decode_rate: {worse_by: 2%}}\n",
+            filename="p",
+        )
