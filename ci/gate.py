@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,10 +44,12 @@ def _candidate(out: Path) -> tuple[int, Path | None]:
         return DONE, Path(candidate)
     for line in _lines("BASELINE"):
         if not Path(line).exists():
-            _say(
+            why = (
                 f"there is no baseline {line}, so nothing was measured; `edgebench baseline save` "
                 "makes one, on the machine that gates"
             )
+            _say(why)
+            _comment_on(out, scenario, why)
             return NOT_COMPARABLE, None
     results = out / "results"
     status = _edgebench(
@@ -65,6 +68,19 @@ def _candidate(out: Path) -> tuple[int, Path | None]:
     if status not in {DONE, SOME_CELLS_FAILED} or not found:
         return status or USAGE, None
     return status, found[-1]
+
+
+def _comment_on(out: Path, scenario: str, why: str) -> None:
+    """What takes the place of an earlier gate's comment, which would go on to say `passed`."""
+    name = Path(scenario).stem
+    if Path(scenario).is_file():
+        # As the scenario's format has it, a name needs no quotes and no escapes.
+        text = Path(scenario).read_text("utf-8")
+        found = re.search(r"^name:\s*[\"']?([\w.-]+)", text, re.MULTILINE)
+        name = found[1] if found else name
+    head = f"<!-- edgebench-gate: {name} -->\n### edgebench gate could not compare: {name}"
+    code = why.replace("`", "'")
+    (out / "gate.md").write_text(f"{head}\n\n`{code}`\n", encoding="utf-8")
 
 
 def _candidates(results: Path) -> list[Path]:

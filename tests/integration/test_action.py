@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from action_steps import ROOT, Job, action
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCENARIO = """\
 schema_version: 1
@@ -251,6 +249,8 @@ def test_a_baseline_is_looked_for_before_anything_is_measured(tmp_path: Path) ->
     assert job.outputs["status"] == "5"
     assert "::error title=edgebench::there is no baseline baselines/smok" in done.stdout
     assert done.stderr == ""
+    head, *_ = Path(job.outputs["markdown"]).read_text("utf-8").splitlines()
+    assert head == "<!-- edgebench-gate: smoke -->"  # so that an earlier comment is renewed
     assert job.step("The gate's exit status").returncode == 5
 
 
