@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from edgebench.cli.run_options import (
+    out_option,
+    runners_option,
+    time_budget_option,
+    workloads_option,
+)
+
 if TYPE_CHECKING:
     from edgebench.harness.noise.model import NoiseReport
 
@@ -25,33 +32,17 @@ there is nothing to compare; 130 interrupted.
 """
 
 
-def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
-    """The parts of a list that is separated by commas."""
-    return tuple(part.strip() for part in (value or "").split(",") if part.strip())
-
-
 @click.command(epilog=EPILOG)
 @click.argument("scenario", required=False)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("results"),
-    show_default=True,
-    help="Folder for results.",
-)
-@click.option("--runners", callback=_names, metavar="A,B", help="Only these frameworks.")
-@click.option("--workloads", callback=_names, metavar="A,B", help="Only these workloads.")
+@out_option
+@runners_option
+@workloads_option
 @click.option(
     "--repetitions",
     type=click.IntRange(min=2),
     help=f"So many on each side.  [default: {REPETITIONS}]",
 )
-@click.option(
-    "--time-budget",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Most time to measure, in place of the scenario's.",
-)
+@time_budget_option
 @click.option(
     "--of",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

@@ -20,6 +20,12 @@ from edgebench.cli.interleaved import (
 )
 from edgebench.cli.progress import make_observer
 from edgebench.cli.report_options import format_option, lang_option
+from edgebench.cli.run_options import (
+    out_option,
+    runners_option,
+    time_budget_option,
+    workloads_option,
+)
 from edgebench.harness.errors import EdgebenchError, ExitStatus, UsageError
 from edgebench.harness.execute import execute, new_run_folder
 from edgebench.harness.interleaving import planned_pair
@@ -42,31 +48,15 @@ command line is wrong; 3 finished, but some cells failed; 4 nothing could be run
 """
 
 
-def names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
-    """The parts of a list that is separated by commas."""
-    return tuple(part.strip() for part in (value or "").split(",") if part.strip())
-
-
 @click.command(epilog=EPILOG)
 @click.argument("scenario", required=False)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("results"),
-    show_default=True,
-    help="Folder for results.",
-)
-@click.option("--runners", callback=names, metavar="A,B", help="Only these frameworks.")
-@click.option("--workloads", callback=names, metavar="A,B", help="Only these workloads.")
+@out_option
+@runners_option
+@workloads_option
 @click.option(
     "--repetitions", type=click.IntRange(min=1), help="Exactly so many, in place of the scenario's."
 )
-@click.option(
-    "--time-budget",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="Most time to measure, in place of the scenario's.",
-)
+@time_budget_option
 @click.option(
     "--against",
     multiple=True,

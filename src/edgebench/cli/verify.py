@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from edgebench.cli.progress import make_observer
-from edgebench.cli.run import names
+from edgebench.cli.run_options import runners_option, workloads_option
 from edgebench.harness.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ differs, or could not be verified; 4 nothing could be verified; 130 interrupted.
 
 @click.command(epilog=EPILOG)
 @click.argument("scenario")
-@click.option("--runners", callback=names, metavar="A,B", help="Only these frameworks.")
-@click.option("--workloads", callback=names, metavar="A,B", help="Only these workloads.")
+@runners_option
+@workloads_option
 @click.option(
     "--high-precision",
     is_flag=True,
