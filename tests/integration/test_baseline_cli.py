@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import edgebench
+from command_line import edgebench, outside_xdist
 from sample_run import sample
 
 from edgebench import read_run
@@ -278,12 +277,10 @@ def test_a_real_pytest_benchmark_run_is_imported(tmp_path: Path) -> None:
     (tmp_path / "test_speed.py").write_text(SPEED_TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    # In a worker of xdist's the plugin would measure nothing.
-    environment = {key: text for key, text in os.environ.items() if "XDIST" not in key}
     for name in ("first", "second"):
         done = subprocess.run(
             [*command, f"--benchmark-json={name}.json", "--benchmark-autosave"],
-            capture_output=True, text=True, check=False, cwd=tmp_path, env=environment,
+            capture_output=True, text=True, check=False, cwd=tmp_path, env=outside_xdist(),
         )  # fmt: skip
         assert done.returncode == 0, done.stdout
     imported = edgebench(

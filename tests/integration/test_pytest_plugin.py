@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import outside_xdist
 
 from edgebench.harness.compare.baselines import read_baseline, save_baseline
 
@@ -59,7 +59,7 @@ def session(folder: Path, *arguments: str, **environment: str) -> subprocess.Com
         [sys.executable, "-m", "pytest", "-q", *arguments],
         capture_output=True, text=True, check=False, cwd=folder,
         env={
-            **os.environ, "NO_COLOR": "1", "COLUMNS": "80",
+            **outside_xdist(), "NO_COLOR": "1", "COLUMNS": "80",
             "EDGEBENCH_CACHE": str(folder / "cache"), "EDGEBENCH_CONFIG": str(folder / "none.toml"),
             **environment,
         },

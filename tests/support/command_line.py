@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def outside_xdist() -> dict[str, str]:
+    """The environment without what a worker of pytest-xdist leaves in it.
+
+    A session of pytest that inherits it takes itself for a worker, and pytest-benchmark measures
+    nothing there and warns.
+    """
+    return {key: text for key, text in os.environ.items() if "XDIST" not in key}
+
+
 def edgebench(
     *arguments: str | Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
