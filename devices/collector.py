@@ -12,10 +12,10 @@ from edgebench.devices.portable import PsutilTree
 from edgebench.devices.process import ProcessTree
 from edgebench.devices.reading import Reading
 from edgebench.devices.thermal import find_sensors, maximum, read_hottest_celsius
-from edgebench.devices.window import EnergyPoint, Sample, Window
+from edgebench.devices.window import EnergyPoint, EnergyTrace, Level, Sample, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from edgebench.devices.memory import MemoryUse
@@ -83,10 +83,10 @@ class _Open:
     last_peak: int | None = None
     processes: int = 0
     ended: bool = False
-    clocks: list[tuple[float, ...]] = field(default_factory=list)
-    temperatures: list[float] = field(default_factory=list)
-    energy: list[EnergyPoint] = field(default_factory=list)
-    energy_reason: str | None = None
+    clocks: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
+    temperatures: list[Level] = field(default_factory=list)
+    energy: list[list[EnergyPoint]] = field(default_factory=list)
+    energy_reasons: list[str | None] = field(default_factory=list)
 
 
 class Collector:
@@ -96,7 +96,7 @@ class Collector:
 
     Args:
         pid: the tree's root.
-        meter: the energy meter, or None.
+        meters: the energy meters.
         no_meter_reason: why there is none.
         procfs: where procfs is mounted.
         sysfs: where sysfs is mounted.
@@ -107,13 +107,13 @@ class Collector:
         self,
         pid: int,
         *,
-        meter: PowerMeter | None,
+        meters: Sequence[PowerMeter],
         no_meter_reason: str,
         procfs: Path,
         sysfs: Path,
         clock: Callable[[], int],
     ) -> None:
-        self._meter = meter
+        self._meters = tuple(meters)
         self._no_meter_reason = no_meter_reason
         self._procfs = procfs
         self._sysfs = sysfs
@@ -155,7 +155,8 @@ class Collector:
             peak_not_reset=tree.reset_peak() if tree is not None else ENDED,
             counters=tree.counters() if tree is not None else None,
             busy=read_busy(self._procfs, self._clocks.cpus),
-            energy_reason=None if self._meter is not None else self._no_meter_reason,
+            energy=[[] for _ in self._meters],
+            energy_reasons=[None for _ in self._meters],
         )
         self._window = window
         self._read_slow(window)
@@ -177,8 +178,7 @@ class Collector:
             if self._tree is not None:
                 self._tree.refresh()
             self._read_slow(window)
-        if self._meter is not None:
-            self._read_energy(window)
+        self._read_energy(window)
         self._read_memory(window)
 
     def end(self) -> Window:
@@ -222,10 +222,17 @@ class Collector:
             voluntary_switches=used.voluntary_switches,
             involuntary_switches=used.involuntary_switches,
             others=others_cpus(window.busy, busy, used.cpu_time),
-            clock=self._clocks.mean(window.clocks),
-            temperature=maximum(self._sensors, window.temperatures),
-            energy=tuple(window.energy),
-            energy_reason=window.energy_reason,
+            clock=self._clocks.mean([hz for _t_ns, hz in window.clocks]),
+            temperature=maximum(self._sensors, [each.value for each in window.temperatures]),
+            energy=tuple(
+                EnergyTrace(meter.name, meter.source, tuple(points), reason)
+                for meter, points, reason in zip(
+                    self._meters, window.energy, window.energy_reasons, strict=True
+                )
+            ),
+            energy_reason=None if self._meters else self._no_meter_reason,
+            temperatures=tuple(window.temperatures),
+            clocks=tuple(Level(t_ns, sum(hz) / len(hz)) for t_ns, hz in window.clocks if hz),
         )
 
     def _follow_affinity(self, cpus: tuple[int, ...]) -> None:
@@ -254,20 +261,22 @@ class Collector:
             window.processes = max(window.processes, use.processes)
 
     def _read_energy(self, window: _Open) -> None:
-        if self._meter is None or window.energy_reason is not None:
-            return
-        try:
-            joules = self._meter.read_j()
-        except OSError as error:
-            window.energy_reason = f"{self._meter.name} can't be read any more: {error}"
-            return
-        window.energy.append(EnergyPoint(self._clock(), joules))
+        for position, meter in enumerate(self._meters):
+            if window.energy_reasons[position] is not None:
+                continue
+            try:
+                joules = meter.read_j()
+            except OSError as error:
+                reason = f"{meter.name} can't be read any more: {error}"
+                window.energy_reasons[position] = reason
+                continue
+            window.energy[position].append(EnergyPoint(self._clock(), joules))
 
     def _read_slow(self, window: _Open) -> None:
-        window.clocks.append(self._clocks.read_hz())
+        window.clocks.append((self._clock(), self._clocks.read_hz()))
         temperature = read_hottest_celsius(self._sensors)
         if temperature is not None:
-            window.temperatures.append(temperature)
+            window.temperatures.append(Level(self._clock(), temperature))
 
     def _peak(self, window: _Open) -> Reading:
         if self._tree is None or window.greatest is None or window.greatest.rss_bytes is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from edgebench.devices.collector import Collector
-from edgebench.devices.window import EnergyPoint, Sample, Window
+from edgebench.devices.window import EnergyPoint, EnergyTrace, Sample, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from edgebench.devices.power import PowerMeter
     from edgebench.devices.reading import Reading
 
-__all__ = ["EnergyPoint", "Monitor", "Sample", "Window"]
+__all__ = ["EnergyPoint", "EnergyTrace", "Monitor", "Sample", "Window"]
 
 SLOW_INTERVAL_S = 1.0
 NO_METER_REASON = "no energy meter was given"
@@ -31,7 +31,7 @@ class Monitor:
 
     Args:
         pid: the tree's root.
-        meters: energy meters, of which the first is read.
+        meters: energy meters, all of which are read.
         no_meter_reason: what to say about energy where there is no meter.
         interval_s: seconds from one sample to the next.
         procfs: where procfs is mounted.
@@ -52,7 +52,7 @@ class Monitor:
     ) -> None:
         self._make: Callable[[], Collector] = lambda: Collector(
             pid,
-            meter=meters[0] if meters else None,
+            meters=meters,
             no_meter_reason=no_meter_reason,
             procfs=procfs,
             sysfs=sysfs,

@@ -36,6 +36,25 @@ class PowerMeter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PowerSettings:
+    """Which meters to use, as the user wishes.
+
+    Attributes:
+        meter: only those whose name is this or begins with it and a colon, such as ``rapl``; None
+            for all.
+        command: prints ``seconds,watts`` lines of an external meter; None where there is none.
+        estimate: ``tdp`` to compute energy from `tdp_w` and the processors' use where no meter
+            can be used; None never does.
+        tdp_w: the thermal design power of that estimate, in watts.
+    """
+
+    meter: str | None = None
+    command: str | None = None
+    estimate: Literal["tdp"] | None = None
+    tdp_w: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MeterSearch:
     """What was found.
 
@@ -54,6 +73,7 @@ def find_meters(
     *,
     procfs: Path = Path("/proc"),
     clock: Callable[[], int] = time.perf_counter_ns,
+    settings: PowerSettings = PowerSettings(),
 ) -> MeterSearch:
     """Look for energy meters; keeps a CPU busy for up to 0.2 s for each counter that is stuck.
 
@@ -61,6 +81,7 @@ def find_meters(
         sysfs: where sysfs is mounted.
         procfs: where procfs is mounted; only asked whether this is a virtual machine.
         clock: nanoseconds.
+        settings: which of them to use.
     """
     meters, refusals = look_for_meters(procfs, sysfs, clock)
     return MeterSearch(meters, tuple(str(refusal) for refusal in refusals))

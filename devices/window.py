@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from edgebench.devices.reading import Reading
@@ -29,6 +29,31 @@ class EnergyPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class EnergyTrace:
+    """One meter's counter over a window.
+
+    Attributes:
+        meter: its name, such as ``rapl:package``.
+        source: ``observed`` or ``estimated``.
+        points: the edges included.
+        reason: why `points` is empty or stops early; None where it is whole.
+    """
+
+    meter: str
+    source: Literal["observed", "estimated"]
+    points: tuple[EnergyPoint, ...]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level that was read at one moment: a temperature in degrees Celsius, a clock in Hz."""
+
+    t_ns: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """What was seen from `begin_ns` to `end_ns`.
 
@@ -50,8 +75,11 @@ class Window:
         others: how many CPUs other processes kept busy, on average.
         clock: Hz, the mean over samples and over the CPUs that the process may use.
         temperature: the highest, in degrees Celsius.
-        energy: the first meter's counter, the edges included.
-        energy_reason: why `energy` is empty or stops early; None where it is whole.
+        energy: the meters' counters, the one whose energy stands in the metrics first; empty
+            where there is no meter.
+        energy_reason: why there is no meter; None where there is one.
+        temperatures: degrees Celsius, about once a second.
+        clocks: Hz, about once a second: the mean over the CPUs that the process may use.
     """
 
     begin_ns: int
@@ -70,5 +98,7 @@ class Window:
     others: Reading
     clock: Reading
     temperature: Reading
-    energy: tuple[EnergyPoint, ...]
+    energy: tuple[EnergyTrace, ...]
     energy_reason: str | None
+    temperatures: tuple[Level, ...] = ()
+    clocks: tuple[Level, ...] = ()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from edgebench.devices.power import find_meters
 from edgebench.harness.execution import Execution
 from edgebench.harness.measuring import measure
 from edgebench.harness.observer import Silent
@@ -102,7 +101,7 @@ def _run_all(runs: Sequence[Execution], observer: Observer) -> list[RunRecord]:
         since = runs[-1].settings.monotonic()
         _in_turn(runs, Execution.record_failures)
         _in_turn(runs, lambda run: run.score(1 / len(runs)))
-        measure(runs, find_meters(), since, observer)
+        measure(runs, since, observer)
         return [run.close("finished") for run in runs]
     except BaseException:
         for run in runs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Literal
 
+from edgebench.harness.board import LocalBoard
 from edgebench.harness.measure import Clock
 from edgebench.harness.metrics import statistics
 from edgebench.harness.observer import Standing
@@ -32,6 +33,7 @@ from edgebench.runners.registry import runner_classes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from edgebench.harness.board import Board
     from edgebench.harness.observer import Observer
     from edgebench.harness.quality.tokens import TextWorkload
     from edgebench.harness.results.model import Failure, TrialKind
@@ -54,6 +56,7 @@ class Execution:
         resumed: an earlier part of it.
 
     Attributes:
+        board: where it runs.
         record: as far as it is known.
         prepared: what can be measured; nothing before `prepare`.
         tally: what was measured of each cell.
@@ -67,6 +70,7 @@ class Execution:
     ) -> None:
         self.settings = settings
         self.observer = observer
+        self.board: Board = settings.board or LocalBoard()
         self.clock = Clock()
         self.tally = Tally(
             [each.name for each in scenario.workloads if not (each.task or each.quality)],
@@ -88,7 +92,7 @@ class Execution:
             cut_half_line(settings.folder)
         self._writer = RunWriter(settings.folder)
         self._variants = expand(scenario)
-        self.record = first_record(scenario, self._variants, settings)
+        self.record = first_record(scenario, self._variants, settings, self.board.machine())
 
     @property
     def has_trials(self) -> bool:
@@ -129,6 +133,7 @@ class Execution:
             self.settings.folder / LOGS_FOLDER,
             self.observer,
             self.settings.pythons,
+            self.board,
         )
         prepared = preparation.run(self._scenario, variants, source, texts)
         self._prepare_s = self._worked_s()
@@ -260,7 +265,8 @@ class Execution:
             self.close("interrupted")
 
     def release(self) -> None:
-        """Close its files."""
+        """Close its files, and leave nothing running."""
+        self.board.close()
         self._writer.close()
 
     def _save(self) -> None:

@@ -8,27 +8,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgebench.devices.monitor import Monitor
 from edgebench.harness.errors import InvalidResultError, RunnerError, RunnerRefusedError
 from edgebench.harness.failures import failure_of
 from edgebench.harness.metrics.system import timeline, window_metrics
-from edgebench.harness.pagecache import evict
 from edgebench.harness.prompts import TaskText
 from edgebench.harness.records import utc_now
 from edgebench.harness.results.model import Measured, Trial
 from edgebench.harness.results.summary import warmup_is_stable
 from edgebench.harness.results.writer import LOGS_FOLDER
-from edgebench.harness.session import Launch, Session
+from edgebench.harness.session import Launch
+from edgebench.harness.store.progress import Progress, silent
 from edgebench.harness.work import Generating, RunningTask
 from edgebench.runners.base import LoadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from edgebench.devices.power import MeterSearch
+    from edgebench.harness.board import Board, Watch
     from edgebench.harness.prepare import PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.results.model import Failure, Phase, ProtocolRecord
+    from edgebench.harness.session import Session
     from edgebench.harness.work import Loaded, Outcome, Work
 
 NS = 1e9
@@ -54,6 +54,8 @@ class Bench:
 
     Attributes:
         folder: the run's folder.
+        board: where it runs.
+        transferring: told of models being copied there.
         record: called with each trial as soon as it is over.
         begins: called before each generation, or run of a task.
         out_of_time: whether the time budget is spent.
@@ -62,10 +64,11 @@ class Bench:
     folder: Path
     protocol: ProtocolRecord
     context_tokens: int
-    meters: MeterSearch
+    board: Board
     record: Callable[[Trial], None]
     begins: Callable[[str, str, Phase, int], None]
     out_of_time: Callable[[], bool]
+    transferring: Progress = silent
     clock: Clock = field(default_factory=Clock)
 
 
@@ -98,22 +101,15 @@ def run_block(bench: Bench, item: PreparedVariant, tasks: Sequence[Task], block:
 
 def _idle_power(bench: Bench) -> Measured:
     """What the machine draws with nothing of ours running."""
-    meters = bench.meters.meters
-    if not meters:
-        return Measured.missing("W", _no_meter(bench))
-    try:
-        before = meters[0].read_j()
-        begun = time.perf_counter()
-        time.sleep(IDLE_S)
-        joules, seconds = meters[0].read_j() - before, time.perf_counter() - begun
-    except OSError as error:
-        return Measured.missing("W", f"{meters[0].name} can't be read: {error}")
-    bench.clock.cooldown_s += seconds
-    return Measured(value=joules / seconds, unit="W", source=meters[0].source)
-
-
-def _no_meter(bench: Bench) -> str:
-    return "; ".join(bench.meters.refusals) or "no power meter was found"
+    meters = bench.board.meters()
+    if not meters.found:
+        return Measured.missing("W", meters.why_none)
+    begun = time.perf_counter()
+    idle = bench.board.idle_watts(IDLE_S)[0]
+    bench.clock.cooldown_s += time.perf_counter() - begun
+    if idle.value is None:
+        return Measured.missing("W", idle.reason or "")
+    return Measured(value=idle.value, unit="W", source=meters.found[0].source)
 
 
 def log_name(variant: str, block: int, attempt: int) -> Path:
@@ -142,7 +138,7 @@ class _Process:
         self._idle = idle
         self._log = log_name(item.variant.id, block, attempt)
         launch = Launch(item.variant.runner, bench.folder / self._log, item.python)
-        self._session = Session(launch)
+        self._session = bench.board.open(launch)
 
     def run(self, tasks: list[Task]) -> list[Task]:
         """Do the tasks; give back those that the process did not live to do."""
@@ -152,11 +148,7 @@ class _Process:
             with self._session as session:
                 self._work.begin(session, self._bench.protocol.timeout_s)
                 self._bench.clock.start_s += time.perf_counter() - begun
-                with Monitor(
-                    session.pid,
-                    meters=self._bench.meters.meters,
-                    no_meter_reason=_no_meter(self._bench),
-                ) as monitor:
+                with self._bench.board.watch(session) as monitor:
                     self._load(session, monitor)
                     return self._do(tasks, session, monitor)
         except RunnerError as error:
@@ -176,29 +168,30 @@ class _Process:
             )
             return []
 
-    def _do(self, tasks: list[Task], session: Session, monitor: Monitor) -> list[Task]:
+    def _do(self, tasks: list[Task], session: Session, monitor: Watch) -> list[Task]:
         for done, task in enumerate(tasks, start=1):
             alive = self._workload(task, session, monitor)
             if not alive:
                 return tasks[done:]
         return []
 
-    def _load(self, session: Session, monitor: Monitor) -> None:
+    def _load(self, session: Session, monitor: Watch) -> None:
         """Load the model and record how long it took and what it weighs."""
         bench, item = self._bench, self._item
         assert item.file is not None
         request = LoadRequest(
-            model_path=str(item.file.path),
+            model_path=bench.board.place(item.file, bench.transferring),
             context_tokens=bench.context_tokens,
             options=item.load_options,
         )
         # Cold and warm loads take turns, so that both get their repetitions.
         may_be_cold = bench.protocol.cold_load and self._work.load_kind == "load"
         cold = may_be_cold and self._block % 2 == 1
-        files = [item.file.path, *self._work.prepare(session, request, bench.protocol.timeout_s)]
+        made = self._work.prepare(session, request, bench.protocol.timeout_s)
         not_cold = "this load found the file in memory"
         if cold:
-            not_cold = next(filter(None, map(evict, files)), "")
+            files = [request.model_path, *map(str, made)]
+            not_cold = next(filter(None, map(bench.board.evict, files)), "")
         baseline = monitor.current_rss()
         stamp, begun = utc_now(), time.perf_counter()
         monitor.begin()
@@ -259,7 +252,7 @@ class _Process:
             "load_cold_s": Measured.missing("s", not_cold) if not_cold else load,
         }
 
-    def _workload(self, task: Task, session: Session, monitor: Monitor) -> bool:
+    def _workload(self, task: Task, session: Session, monitor: Watch) -> bool:
         """Warm up until stable, then repeat. False where the process can't go on."""
         protocol = self._bench.protocol
         warmups: list[Trial] = []
@@ -285,7 +278,7 @@ class _Process:
         self,
         task: Task,
         session: Session,
-        monitor: Monitor,
+        monitor: Watch,
         phase: Phase,
         repetition: int,
     ) -> tuple[Trial, bool]:

@@ -22,7 +22,6 @@ from edgebench.harness.results.summary import is_settled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.devices.power import MeterSearch
     from edgebench.harness.execution import Execution
     from edgebench.harness.observer import Observer
     from edgebench.harness.prepare import PreparedVariant
@@ -110,15 +109,12 @@ def _same_runner(one: Seat, other: Seat) -> bool:
     return one.item.variant.runner == other.item.variant.runner
 
 
-def measure(
-    runs: Sequence[Execution], meters: MeterSearch, since: float, observer: Observer
-) -> None:
+def measure(runs: Sequence[Execution], since: float, observer: Observer) -> None:
     """Measure all cells of all runs.
 
     Args:
         runs: one, or two that are interleaved: the baseline, then the candidate. Its protocol and
             its seed are those of both.
-        meters: what tells the power.
         since: when the time budget began, by the runs' clock.
         observer: told of what concerns all runs.
     """
@@ -137,12 +133,12 @@ def measure(
             time_budget_s=left_s,
         )
     )
-    for refusal in meters.refusals:
+    for refusal in dict.fromkeys(each for run in runs for each in run.board.meters().refusals):
         observer.note(f"power: {refusal}")
     groups = [here] if protocol.interleave else [[place] for place in here]
     for position, group in enumerate(groups, start=1):
         # Variants that run one after the other share the budget evenly.
-        _Group(runs, group, meters, begun + left_s * position / len(groups)).run()
+        _Group(runs, group, begun + left_s * position / len(groups)).run()
 
 
 class _Group:
@@ -152,7 +148,6 @@ class _Group:
         self,
         runs: Sequence[Execution],
         group: Sequence[Place],
-        meters: MeterSearch,
         deadline: float,
     ) -> None:
         self._runs = runs
@@ -161,14 +156,15 @@ class _Group:
         self._protocol = runs[-1].record.protocol
         self._now = runs[-1].settings.monotonic
         self._lasted: dict[tuple[int, str], float] = {}
-        self._benches = [self._bench(run, meters) for run in runs]
+        self._benches = [self._bench(run) for run in runs]
 
-    def _bench(self, run: Execution, meters: MeterSearch) -> Bench:
+    def _bench(self, run: Execution) -> Bench:
         return Bench(
             folder=run.settings.folder,
             protocol=self._protocol,
             context_tokens=run.prepared.context_tokens,
-            meters=meters,
+            board=run.board,
+            transferring=run.observer.transferring,
             record=lambda trial: run.keep(trial, self._deadline),
             begins=run.observer.trial,
             out_of_time=self._out_of_time,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from edgebench.harness import wire
 from edgebench.harness.artifacts import conversion
+from edgebench.harness.board import Board, LocalBoard
 from edgebench.harness.errors import ModelError, RunnerError, RunnerRefusedError, StoreError
 from edgebench.harness.failures import failure_of
 from edgebench.harness.prompts import task_texts
@@ -57,6 +58,7 @@ class PreparedVariant:
     Attributes:
         tasks: what runs the scenario's tasks, by task.
         task_failures: why a task can't be run, by task.
+        board: where it runs.
     """
 
     variant: ExpandedVariant
@@ -66,6 +68,7 @@ class PreparedVariant:
     failure: Failure | None = None
     tasks: Mapping[str, TaskDescription] = field(default_factory=dict)
     task_failures: Mapping[str, Failure] = field(default_factory=dict)
+    board: Board = field(default_factory=LocalBoard)
 
     @property
     def description(self) -> Description | None:
@@ -124,15 +127,22 @@ class Preparation:
         logs: folder for the runners' logs.
         observer: told of each step.
         pythons: interpreters by runner from the user's configuration.
+        board: where it runs.
     """
 
     def __init__(
-        self, store: ModelStore, logs: Path, observer: Observer, pythons: Mapping[str, str]
+        self,
+        store: ModelStore,
+        logs: Path,
+        observer: Observer,
+        pythons: Mapping[str, str],
+        board: Board | None = None,
     ) -> None:
         self._store = store
         self._logs = logs
         self._observer = observer
         self._pythons = pythons
+        self._board: Board = board or LocalBoard()
         self._described: dict[tuple[str, str | None], wire.Probe | Failure] = {}
         self._tasks: dict[tuple[str, str | None, str], TaskDescription | Failure] = {}
 
@@ -188,7 +198,7 @@ class Preparation:
             self._observer.preparing(f"starting {variant.runner}")
             self._described[key] = self._probe(*key)
         found = self._described[key]
-        item = PreparedVariant(variant, python)
+        item = PreparedVariant(variant, python, board=self._board)
         if isinstance(found, Failure):
             return replace(item, failure=found)
         return replace(item, probe=found)
@@ -344,7 +354,9 @@ class Preparation:
         item = prepared[position]
         if item.failure or item.file is None:
             return None
-        request = LoadRequest(str(item.file.path), 1, vocab_only=True)
+        request = LoadRequest(
+            self._board.place(item.file, self._observer.transferring), 1, vocab_only=True
+        )
 
         def load(session: Session) -> T:
             answer = session.call("load", to_wire(request), timeout_s=TIMEOUT_S)
@@ -360,7 +372,7 @@ class Preparation:
         self, runner: str, python: str | None, purpose: str, work: Callable[[Session], T]
     ) -> T | Failure:
         launch = self._launch(runner, python, purpose)
-        session = Session(launch)
+        session = self._board.open(launch)
         try:
             with session:
                 return work(session)

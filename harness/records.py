@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import edgebench
-from edgebench.devices.machine import describe_machine
 from edgebench.harness.commit import current_commit
 from edgebench.harness.results.model import (
     MachineRecord,
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from edgebench.devices.machine import Machine
+    from edgebench.harness.board import Board
     from edgebench.harness.prepare import Prepared, PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.results.model import Interleaved, Trial
@@ -47,6 +48,7 @@ class Settings:
         scenario_path: the scenario's file, for a run that is resumed later.
         pythons: interpreters by runner from the user's configuration.
         interleaved: the run that this one takes turns with.
+        board: where it runs; this machine where it is not given.
     """
 
     folder: Path
@@ -57,6 +59,7 @@ class Settings:
     command: Sequence[str] = ()
     store: ModelStore | None = None
     interleaved: Interleaved | None = None
+    board: Board | None = None
     monotonic: Callable[[], float] = time.monotonic
 
 
@@ -66,7 +69,10 @@ def utc_now() -> str:
 
 
 def first_record(
-    scenario: Scenario, variants: Sequence[ExpandedVariant], settings: Settings
+    scenario: Scenario,
+    variants: Sequence[ExpandedVariant],
+    settings: Settings,
+    machine: Machine,
 ) -> RunRecord:
     """What is known before anything is prepared."""
     resolved = scenario.model_dump(mode="json")
@@ -87,7 +93,7 @@ def first_record(
         scenario=resolved,
         scenario_sha256=hashlib.sha256(text).hexdigest(),
         protocol=_protocol(scenario.measure),
-        machine=MachineRecord.model_validate(asdict(describe_machine())),
+        machine=MachineRecord.model_validate(asdict(machine)),
         variants=[_first_variant(variant) for variant in variants],
         workloads=[
             WorkloadRecord(

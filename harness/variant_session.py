@@ -10,7 +10,8 @@ from edgebench.harness import wire
 from edgebench.harness.errors import RunnerError
 from edgebench.harness.failures import failure_of
 from edgebench.harness.results.writer import LOGS_FOLDER
-from edgebench.harness.session import Launch, Session
+from edgebench.harness.session import Launch
+from edgebench.harness.store.progress import silent
 from edgebench.runners.base import LoadRequest, to_wire
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.prepare import PreparedVariant
     from edgebench.harness.results.model import Failure
+    from edgebench.harness.session import Session
     from edgebench.runners.base import LoadedModel, ScoreRequest, Scores
 
 T = TypeVar("T")
@@ -44,7 +46,7 @@ def in_session(
     """
     slug = re.sub(r"[^A-Za-z0-9._-]+", "-", item.variant.id).strip("-.") or "variant"
     log = Path(LOGS_FOLDER) / f"{purpose}-{slug[:80]}.log"
-    session = Session(Launch(item.variant.runner, folder / log, item.python))
+    session = item.board.open(Launch(item.variant.runner, folder / log, item.python))
     try:
         with session:
             return work(session)
@@ -76,7 +78,7 @@ def load(
     assert item.file is not None
     session.call("probe", timeout_s=timeout_s)
     request = LoadRequest(
-        model_path=str(item.file.path),
+        model_path=item.board.place(item.file, silent),
         context_tokens=context_tokens,
         options=item.load_options,
     )

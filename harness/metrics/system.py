@@ -46,11 +46,14 @@ def energy_metrics(window: Window, made: Generation) -> dict[str, Measured]:
         "mean_power_w": "W",
         "rate_per_watt": "token/s/W",
     }
-    if window.energy_reason is not None:
-        return {key: Measured.missing(unit, window.energy_reason) for key, unit in units.items()}
+    trace = window.energy[0] if window.energy else None
+    reason = window.energy_reason if trace is None else trace.reason
+    if trace is None or reason is not None:
+        why = reason or "no power meter was found"
+        return {key: Measured.missing(unit, why) for key, unit in units.items()}
     start, first, last = made.submitted_ns, made.token_ns[0], made.token_ns[-1]
-    prefill = energy_between(window.energy, start, first)
-    decode = energy_between(window.energy, first, last)
+    prefill = energy_between(trace.points, start, first)
+    decode = energy_between(trace.points, first, last)
     steps = len(made.token_ns) - 1
     short = "the window is too short for the energy counter"
     found: dict[str, float] = {}
@@ -63,7 +66,7 @@ def energy_metrics(window: Window, made: Generation) -> dict[str, Measured]:
         if decode:
             found["rate_per_watt"] = steps / decode
     return {
-        key: Measured(value=found[key], unit=unit, source="observed")
+        key: Measured(value=found[key], unit=unit, source=trace.source)
         if key in found
         else Measured.missing(unit, short)
         for key, unit in units.items()

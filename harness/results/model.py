@@ -12,18 +12,24 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
+from edgebench.harness.results.device import (  # noqa: TC001 - pydantic reads them
+    BandwidthRecord,
+    DeviceRecord,
+)
+from edgebench.harness.results.power import MeterEnergy, MeterRecord  # noqa: TC001
 from edgebench.harness.results.quality import (  # noqa: TC001 - pydantic reads them
     QualityRecord,
     WindowRecord,
 )
 from edgebench.harness.results.record import BY_MACHINES, Sha256
+from edgebench.harness.results.sustained import SustainedRecord  # noqa: TC001
 
 SCHEMA_VERSION = 1
 
 Scalar = bool | int | float | str | None
 Source = Literal["observed", "engine", "derived", "estimated"]
 Phase = Literal["warmup", "measured"]
-TrialKind = Literal["load", "generate", "task_load", "task", "quality"]
+TrialKind = Literal["load", "generate", "sustained", "task_load", "task", "quality"]
 Verdict = Literal["agrees", "differs", "not_judged", "failed"]
 
 
@@ -133,6 +139,12 @@ class Trial(Record):
         default=[], description="Of a text that was rated, in the order of the text."
     )
     timeline: Timeline | None = None
+    power: list[MeterEnergy] = Field(
+        default=[], description="Of a generation, by meter; the metrics are those of the first."
+    )
+    sustained: SustainedRecord | None = Field(
+        default=None, description="Of a sustained stretch of work."
+    )
     effective_options: dict[str, Scalar] = Field(
         default={},
         description="What the framework says it really used; in the record of a load, or of a "
@@ -171,7 +183,16 @@ class Summary(Record):
     reason: str | None = Field(default=None, description="Why the median or the interval is null.")
 
 
-Flag = Literal["noisy", "contended", "unstable_warmup", "few_repetitions", "cut_by_budget", "quick"]
+Flag = Literal[
+    "noisy",
+    "contended",
+    "unstable_warmup",
+    "few_repetitions",
+    "cut_by_budget",
+    "quick",
+    "above_bandwidth",
+    "throttled",
+]
 
 
 class Cell(Record):
@@ -456,6 +477,20 @@ class RunRecord(Record):
     protocol: ProtocolRecord
     stopped_by_budget: bool = False
     machine: MachineRecord
+    device: DeviceRecord | None = Field(
+        default=None, description="How the machine was reached; null in older results."
+    )
+    meters: list[MeterRecord] = Field(default=[], description="Energy meters that were read.")
+    no_meter_reasons: list[str] = Field(
+        default=[], description="A sentence for each meter that could not be used, and why."
+    )
+    bandwidth: list[BandwidthRecord] = Field(
+        default=[], description="Of the machine's memory, by threads; empty where not measured."
+    )
+    synthetic: str | None = Field(
+        default=None,
+        description="The architecture whose random weights were run; null for a real model.",
+    )
     runners: dict[str, dict[str, object]] = Field(
         default={}, description="Each runner's own description."
     )

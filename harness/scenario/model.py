@@ -19,6 +19,7 @@ from edgebench.harness.scenario.conflicts import (
     verify_conflicts,
     workload_conflicts,
 )
+from edgebench.harness.scenario.device import Device, Power
 from edgebench.harness.scenario.expand import ExpandedVariant, expand
 from edgebench.harness.scenario.quality import Quality
 from edgebench.harness.scenario.requirements import Requirements
@@ -26,6 +27,7 @@ from edgebench.harness.scenario.values import (
     SCHEMA_VERSION,
     Comparison,
     Digest,
+    Duration,
     FormatVersion,
     Label,
     Location,
@@ -155,6 +157,11 @@ class Workload(Written):
         description="How many tokens to generate, exactly; a time per token needs two. Every "
         "workload with a prompt and without a task has it.",
     )
+    sustained: Duration | None = Field(
+        default=None,
+        description="Generate again and again for so long, such as 10m, and watch rate, clock, "
+        "temperature and power. See docs/sustained.md.",
+    )
     depth: int = Field(
         default=0,
         ge=0,
@@ -206,6 +213,17 @@ class Repetitions(Written):
         return self
 
 
+class Cooldown(Written):
+    """Waiting, before each block, until the temperature is that before the first one again."""
+
+    within_celsius: float = Field(
+        default=3, gt=0, le=50, description="Cool enough at so many degrees above it."
+    )
+    at_most_s: float = Field(
+        default=300, gt=0, le=_DAY_S, description="Wait no longer than this, in seconds."
+    )
+
+
 class Measure(Written):
     """How it is measured."""
 
@@ -226,6 +244,9 @@ class Measure(Written):
     seed: int = Field(default=1, ge=0, le=2**63 - 1, description="Seed of that order.")
     cooldown_s: float = Field(
         default=0, ge=0, le=_DAY_S, description="Pause before each block, in seconds."
+    )
+    cooldown: Cooldown | None = Field(
+        default=None, description="Before each block, wait until the device is cool again."
     )
     time_budget_s: float = Field(
         default=600,
@@ -267,6 +288,8 @@ class Scenario(Written):
         "exact artifact as well, which is not measured. See docs/verify.md.",
     )
     measure: Measure = Field(default=Measure(), description="How it is measured.")
+    device: Device = Field(default=Device(), description="On which device; see docs/devices.md.")
+    power: Power = Field(default=Power(), description="How power is measured; see docs/power.md.")
     requirements: Requirements | None = Field(
         default=None,
         description="What the choice depends on: answers to the decision trees' questions, and "

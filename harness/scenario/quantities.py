@@ -22,7 +22,15 @@ _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?)?B?")
 SIZE_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B?$"
 _POWERS: Final = "KMGT"
 
-_SECONDS: Final = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "min": 60.0, "h": 3600.0}
+_SECONDS: Final = {
+    "s": 1.0,
+    "ms": 1e-3,
+    "µs": 1e-6,
+    "us": 1e-6,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+}
 UNITS: Final[Mapping[str, Mapping[str, float]]] = MappingProxyType(
     {
         "s": _SECONDS,

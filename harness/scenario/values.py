@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from edgebench.harness.scenario.problems import quote, shown
+from edgebench.harness.scenario.quantities import amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,6 +154,23 @@ def _comparison(value: object) -> object:
 
 Comparison = Annotated[bool | Literal["high_precision"], BeforeValidator(_comparison)]
 """Whether variants are compared with the reference, and whether exact artifacts are added."""
+
+
+def _duration(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        found = None
+    elif isinstance(value, str):
+        found = amount(value, "s")
+    else:
+        found = float(value)
+    if found is None or not math.isfinite(found) or found <= 0:
+        message = f"must be a time such as 90s, 10m or 1h, got {shown(value)}"
+        raise refusal(message)
+    return found
+
+
+Duration = Annotated[float, BeforeValidator(_duration)]
+"""Seconds; written as a number of them, or with a unit."""
 
 FormatVersion = Annotated[Literal[1], BeforeValidator(_version)]
 OptionName = Annotated[str, Field(pattern=OPTION_NAME, max_length=80)]

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import edgebench, outside_xdist
+from command_line import edgebench, outside_ci
 from sample_run import sample
 
 from edgebench import read_run
@@ -280,7 +280,7 @@ def test_a_real_pytest_benchmark_run_is_imported(tmp_path: Path) -> None:
     for name in ("first", "second"):
         done = subprocess.run(
             [*command, f"--benchmark-json={name}.json", "--benchmark-autosave"],
-            capture_output=True, text=True, check=False, cwd=tmp_path, env=outside_xdist(),
+            capture_output=True, text=True, check=False, cwd=tmp_path, env=outside_ci(),
         )  # fmt: skip
         assert done.returncode == 0, done.stdout
     imported = edgebench(

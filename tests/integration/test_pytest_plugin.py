@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import outside_xdist
+from command_line import outside_ci
 
 from edgebench.harness.compare.baselines import read_baseline, save_baseline
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.edgebench(scenario="fake.yaml", workload="short", worse
 @pytest.mark.edgebench(variant="one")
 def test_one(edgebench):
     cell = edgebench.run()
-    assert 80 < cell.metrics["decode_rate"].median < 120
+    assert 60 < cell.metrics["decode_rate"].median < 120
     cell.assert_not_worse("decode_rate")
 
 @pytest.mark.edgebench(variant="two *")
@@ -59,7 +59,7 @@ def session(folder: Path, *arguments: str, **environment: str) -> subprocess.Com
         [sys.executable, "-m", "pytest", "-q", *arguments],
         capture_output=True, text=True, check=False, cwd=folder,
         env={
-            **outside_xdist(), "NO_COLOR": "1", "COLUMNS": "80",
+            **outside_ci(), "NO_COLOR": "1", "COLUMNS": "80",
             "EDGEBENCH_CACHE": str(folder / "cache"), "EDGEBENCH_CONFIG": str(folder / "none.toml"),
             **environment,
         },
@@ -153,7 +153,7 @@ def test_a_slower_cell_fails_with_the_gates_own_words(saved: Path) -> None:
     assert "Decode rate is 20 % worse" in shown
     assert "token_s: 0.01 → 0.0125" in shown
     assert "fail: one / short: Decode rate is 20 % worse" in shown
-    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert not [each for each in done.stdout.splitlines() if len(each) > 100]
 
 
 def test_saving_some_cells_keeps_the_others(saved: Path) -> None:

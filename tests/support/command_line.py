@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def outside_xdist() -> dict[str, str]:
-    """The environment without what a worker of pytest-xdist leaves in it.
+def outside_ci() -> dict[str, str]:
+    """The environment without what a worker of pytest-xdist, or a CI, leaves in it.
 
-    A session of pytest that inherits it takes itself for a worker, and pytest-benchmark measures
-    nothing there and warns.
+    A session of pytest that inherits the former takes itself for a worker, where pytest-benchmark
+    measures nothing and warns; one that inherits the latter prints lines of any length.
     """
-    return {key: text for key, text in os.environ.items() if "XDIST" not in key}
+    return {
+        key: text
+        for key, text in os.environ.items()
+        if "XDIST" not in key and key not in {"CI", "BUILD_NUMBER"}
+    }
 
 
 def edgebench(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edgebench.harness.pagecache import evict, resident_share
+from edgebench.devices.pagecache import evict, resident_share
 
 if TYPE_CHECKING:
     from pathlib import Path

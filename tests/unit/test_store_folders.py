@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edgebench.harness.errors import ModelError, RunnerError
-from edgebench.harness.pagecache import evict
+from edgebench.devices.pagecache import evict
 from edgebench.harness.store.folders import MOST_FILES, made_files
 from edgebench.harness.store.layout import key_id
 from edgebench.harness.store.sources import PathSource
@@ -457,7 +457,7 @@ def test_pages_of_all_files_are_dropped(model: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         os, "posix_fadvise", lambda number, *_: dropped.append(os.fstat(number).st_ino)
     )
-    monkeypatch.setattr("edgebench.harness.pagecache.resident_share", lambda _: 0.0)
+    monkeypatch.setattr("edgebench.devices.pagecache.resident_share", lambda _: 0.0)
     assert evict(model) == ""
     assert sorted(dropped) == sorted((model / name).stat().st_ino for name in FILES)
 

@@ -93,6 +93,7 @@ def verify(
 def _verified(
     scenario: Scenario, variants: list[ExpandedVariant], settings: Settings, observer: Observer
 ) -> RunRecord:
+    from edgebench.harness.board import LocalBoard  # noqa: PLC0415
     from edgebench.harness.prepare import Preparation  # noqa: PLC0415
     from edgebench.harness.records import first_record, prepared_record  # noqa: PLC0415
     from edgebench.harness.results.writer import LOGS_FOLDER  # noqa: PLC0415
@@ -101,11 +102,13 @@ def _verified(
     from edgebench.harness.verify import Verification, verified_record  # noqa: PLC0415
 
     logs = settings.folder / LOGS_FOLDER
-    preparation = Preparation(ModelStore(), logs, observer, settings.pythons)
+    board = LocalBoard()
+    preparation = Preparation(ModelStore(), logs, observer, settings.pythons, board)
     source = parse_source(scenario.model.source, base=settings.base)
     prepared = preparation.run(scenario, variants, source)
     verification = Verification(settings.folder, observer, scenario.measure.timeout_s)
-    record = prepared_record(first_record(scenario, variants, settings), prepared)
+    first = first_record(scenario, variants, settings, board.machine())
+    record = prepared_record(first, prepared)
     return verified_record(record, verification.run(prepared))
 
 

@@ -1,0 +1,38 @@
+"""What results keep of the device that a run was on, beside what the machine says of itself."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from edgebench.harness.results.record import BY_MACHINES
+
+
+class DeviceRecord(BaseModel):
+    """How it was reached, and the profile that the scenario named."""
+
+    model_config = BY_MACHINES
+
+    reach: Literal["local", "ssh", "adb"]
+    address: str | None = Field(default=None, description="As the scenario names it.")
+    profile: str | None = Field(default=None, description="The profile's key, such as jetson-agx.")
+    profile_name: str | None = Field(default=None, description="The device's name in the profile.")
+    tdp_w: float | None = Field(default=None, description="Of the profile.")
+    sustained_w: float | None = Field(default=None, description="Sustained power, of the profile.")
+
+
+class BandwidthRecord(BaseModel):
+    """How fast the machine's memory was read, measured."""
+
+    model_config = BY_MACHINES
+
+    bytes_per_s: float = Field(description="The median of the repetitions of the fastest reader.")
+    ci_low: float | None = Field(default=None, description="95 % bootstrap interval.")
+    ci_high: float | None = None
+    samples: list[float] = Field(description="Bytes/s of each repetition.")
+    threads: int
+    array_bytes: int = Field(description="How much was read in a repetition, many times a cache.")
+    reader: str = Field(description="What read it, such as memchr.")
+    measured_at: str = Field(description="UTC, ISO 8601.")
+    fingerprint: str = Field(description="Of the machine.")

@@ -1,0 +1,31 @@
+"""What results keep of energy meters."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from edgebench.harness.results.record import BY_MACHINES
+
+
+class MeterRecord(BaseModel):
+    """A meter of the machine that a run was on."""
+
+    model_config = BY_MACHINES
+
+    name: str = Field(description="Such as rapl:package.")
+    source: Literal["observed", "estimated"]
+
+
+class MeterEnergy(BaseModel):
+    """What one meter saw of one generation; null where it could not tell, with the reason."""
+
+    model_config = BY_MACHINES
+
+    meter: str
+    source: Literal["observed", "estimated"]
+    prefill_j: float | None = None
+    decode_j: float | None = None
+    mean_power_w: float | None = Field(default=None, description="Over the decoding.")
+    reason: str | None = Field(default=None, description="Why any of them is null.")

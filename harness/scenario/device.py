@@ -1,0 +1,72 @@
+"""Which device a scenario runs on, and how its power is measured, as people write it."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from edgebench.harness.scenario.problems import Finding
+from edgebench.harness.scenario.values import Label, Location, Text
+from edgebench.harness.scenario.written import STRICT, refuse
+
+
+class Device(BaseModel):
+    """Where it runs; this machine where neither `ssh` nor `adb` is given."""
+
+    model_config = STRICT
+
+    ssh: Label | None = Field(
+        default=None,
+        description="USER@HOST, or a name of your OpenSSH configuration; its host key must be "
+        "known. See docs/devices.md.",
+    )
+    adb: Label | None = Field(
+        default=None, description="The serial number of an Android device, as `adb devices` says."
+    )
+    python: Location | None = Field(
+        default=None, description="The Python 3.11 or newer on the device, for `ssh`."
+    )
+    folder: Location | None = Field(
+        default=None, description="Where models and the worker are kept on the device."
+    )
+    tools: dict[Label, Location] = Field(
+        default={},
+        description="For `adb`: by runner, the native tool that you built for the device "
+        "(llama-bench, llm_bench, litert_lm_main), a path on this machine.",
+    )
+    profile: Label | None = Field(
+        default=None,
+        description="Its profile: a name that `edgebench devices list` shows, or a file.",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        findings = []
+        if self.ssh is not None and self.adb is not None:
+            findings.append(Finding("a device is reached by ssh or by adb, not by both", ("adb",)))
+        refuse(findings)
+        return self
+
+
+class Power(BaseModel):
+    """How power is measured; every meter that can be trusted is read where nothing is said."""
+
+    model_config = STRICT
+
+    meter: Label | None = Field(
+        default=None, description="Only meters of this kind, such as rapl, hwmon, battery, nvidia."
+    )
+    command: Text | None = Field(
+        default=None,
+        description="A command that prints 'seconds,watts' lines of an external meter. See "
+        "docs/power.md.",
+    )
+    estimate: Literal["tdp"] | None = Field(
+        default=None,
+        description="'tdp' computes energy from the thermal design power and the processors' use "
+        "where no meter can be used; it is labelled estimated wherever it appears.",
+    )
+    tdp_w: float | None = Field(
+        default=None, gt=0, le=10_000, description="That power in watts, where no profile says it."
+    )
