@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, Field, model_validator
 
 from edgebench.harness.scenario.problems import Finding
-from edgebench.harness.scenario.values import Label, Location, Text
+from edgebench.harness.scenario.values import Label, Location, Text  # noqa: TC001 - pydantic
 from edgebench.harness.scenario.written import STRICT, refuse
 
 
@@ -37,14 +37,15 @@ class Device(BaseModel):
     )
     profile: Label | None = Field(
         default=None,
-        description="Its profile: a name that `edgebench devices list` shows, or a file.",
+        description="Its profile: a name of `edgebench devices list`, or a file.",
     )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         findings = []
         if self.ssh is not None and self.adb is not None:
-            findings.append(Finding("a device is reached by ssh or by adb, not by both", ("adb",)))
+            message = "a device is reached by ssh or by adb, not by both"
+            findings.append(Finding(("adb",), message))
         refuse(findings)
         return self
 
