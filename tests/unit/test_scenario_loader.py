@@ -155,7 +155,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
         ("prompt: Hello.", "prompt_tokens: 3, text: random", "f:7:42: workloads[0].text: must be 'natural' or 'synthetic', got 'random' (text)"),
         ("workloads:", "timeout_s: 3\nworkloads:", "f:6:1: timeout_s: unknown key; it belongs under measure"),
         ("workloads:", "ci_half_width: 3\nworkloads:", "f:6:1: ci_half_width: unknown key; it belongs under measure.repetitions"),
-        ("workloads:", "x: 3\nworkloads:", "f:6:1: x: unknown key; allowed: description, measure, model, name, requirements, schema_version, variants, verify, workloads"),
+        ("workloads:", "x: 3\nworkloads:", "f:6:1: x: unknown key; allowed: description, device, measure, model, name, power, requirements, schema_version, variants, verify, workloads"),
         ("workloads:", "measure: {max_cv: 0}\nworkloads:", "f:6:19: measure.max_cv: must be more than 0, got 0"),
         ("workloads:", "measure: {max_cv: false}\nworkloads:", "f:6:19: measure.max_cv: must be a number, got false (true or false)"),
         ("workloads:", "measure: {warmup: {min: 0, max: 0}, cooldown_s: 1, max_cv: 1}\nworkloads:", None),
@@ -351,5 +351,5 @@ def test_names_from_outside_stay_on_their_line() -> None:
         parse_scenario(VALID + '"a\\nb\\e": 1\n', filename="f\n1:1: x: y\x1b[31m")
     assert caught.value.message == (
         "f\\n1:1: x: y\\x1b[31m:8:1: 'a\\nb\\x1b': unknown key; "
-        "allowed: description, measure, model, name, requirements, schema_version, variants, verify, workloads"
+        "allowed: description, device, measure, model, name, power, requirements, schema_version, variants, verify, workloads"
     )

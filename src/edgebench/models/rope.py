@@ -91,8 +91,11 @@ def yarn_rope(
     """
     if attention_factor is None:
         attention_factor = yarn_mscale(factor)
+    # The logarithm of a quotient as a difference: absurd numbers of a damaged file overflow else.
     low, high = (
-        head_size * math.log(original_context / (turns * 2 * math.pi)) / (2 * math.log(theta))
+        head_size
+        * (math.log(original_context / (2 * math.pi)) - math.log(turns))
+        / (2 * math.log(theta))
         for turns in (beta_fast, beta_slow)
     )
     if truncate:

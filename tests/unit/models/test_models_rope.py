@@ -64,3 +64,9 @@ def test_no_stretch_is_no_factor() -> None:
     assert yarn_mscale(1.0) == 1.0
     assert yarn_mscale(0.5) == 1.0
     assert yarn_mscale(math.e, 2.0) == pytest.approx(1.2)
+
+
+def test_yarn_with_absurd_rotations_has_finite_frequencies() -> None:
+    """A file may hold any number; a ramp beyond all dimensions leaves them all divided."""
+    rope = yarn_rope(10000.0, 8, factor=2.0, original_context=1000, beta_fast=1e308)
+    assert all(0 < each <= 1 for each in rope.inverse_frequencies)
