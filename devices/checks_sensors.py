@@ -22,13 +22,23 @@ _DRIVERS = {"GenuineIntel": "coretemp", "AuthenticAMD": "k10temp"}
 def check_power(procfs: Path, sysfs: Path, clock: Callable[[], int]) -> list[Check]:
     """Which energy meters can be read, and how to make the others readable."""
     meters, refusals = look_for_meters(procfs, sysfs, clock)
-    checks = [
-        Check("power", "good", f"{meter.name} measures energy ({meter.source}).")
-        for meter in meters
-    ]
+    checks = []
+    for place, meter in enumerate(meters):
+        first = "" if place else ", which results show"
+        often = _often(meter.resolution_s)
+        checks.append(Check("power", "good", f"{meter.name} measures energy{first}{often}."))
+        meter.close()
     return checks + [
         Check("power", "note", f"{refusal.finding}.", refusal.remedy) for refusal in refusals
     ]
+
+
+def _often(resolution_s: float | None) -> str:
+    if not resolution_s:
+        return ""
+    if resolution_s < 1:
+        return f"; it changes every {resolution_s * 1000:.3g} ms"
+    return f"; it changes every {resolution_s:.3g} s"
 
 
 def check_temperature(procfs: Path, sysfs: Path) -> Check:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from edgebench.devices.clock import ClockReader
 from edgebench.devices.cpu import Counters, CpuUse, use_between
+from edgebench.devices.energy import read_afresh, read_once
 from edgebench.devices.others import Busy, others_cpus, read_busy
 from edgebench.devices.portable import PsutilTree
 from edgebench.devices.process import ProcessTree
@@ -162,7 +163,7 @@ class Collector:
         self._read_slow(window)
         # The window starts after the slow readings, so that they are not in it.
         window.begin_ns = self._clock()
-        self._read_energy(window)
+        self._read_energy(window, read_afresh)
         self._read_memory(window)
 
     def tick(self, *, slow: bool) -> None:
@@ -225,7 +226,7 @@ class Collector:
             clock=self._clocks.mean([hz for _t_ns, hz in window.clocks]),
             temperature=maximum(self._sensors, [each.value for each in window.temperatures]),
             energy=tuple(
-                EnergyTrace(meter.name, meter.source, tuple(points), reason)
+                EnergyTrace(meter.name, meter.source, tuple(points), reason, meter.resolution_s)
                 for meter, points, reason in zip(
                     self._meters, window.energy, window.energy_reasons, strict=True
                 )
@@ -260,14 +261,14 @@ class Collector:
             window.last_peak = use.peak_rss_bytes
             window.processes = max(window.processes, use.processes)
 
-    def _read_energy(self, window: _Open) -> None:
+    def _read_energy(self, window: _Open, read: Callable[[PowerMeter], float] = read_once) -> None:
         for position, meter in enumerate(self._meters):
             if window.energy_reasons[position] is not None:
                 continue
             try:
-                joules = meter.read_j()
+                joules = read(meter)
             except OSError as error:
-                reason = f"{meter.name} can't be read any more: {error}"
+                reason = f"{meter.name} can't be read any more: {error.strerror or error}"
                 window.energy_reasons[position] = reason
                 continue
             window.energy[position].append(EnergyPoint(self._clock(), joules))

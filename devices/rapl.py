@@ -1,9 +1,13 @@
 """Intel's and AMD's RAPL counters, as Linux shows them in ``/sys/class/powercap``.
 
 The folder is called ``intel-rapl`` on AMD too. A zone ``intel-rapl:N`` is a package (a socket);
-its sub-zones are parts of the package (``core``, ``uncore``) or, on servers, memory beside it
-(``dram``). ``psys`` is the whole board and contains the packages. ``intel-rapl-mmio:N`` is a
-second way to the same package's counter.
+its sub-zones are parts of the package (``core``, ``uncore``, which is the graphics) or memory
+beside it (``dram``). ``psys`` is the platform and contains the packages: how much of a board it
+covers is up to its maker. ``intel-rapl-mmio:N`` is a second way to the same package's counter.
+
+On AMD, ``core`` reads the register of one core of the package (MSR C001_029A is there once for
+each core, and the kernel's driver reads it on one CPU of a package), so it is no meter of the
+cores.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from edgebench.devices.files import list_folder, read_int, read_text
-from edgebench.devices.proof import Refusal, counter_moves
+from edgebench.devices.gauge import change_interval
+from edgebench.devices.proof import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
 
 MICROJOULES = 1_000_000
 NUMBER_SIZE = 64  # bytes, more than any counter has digits
+PROOF_S = 0.2
+UPDATE_S = 0.001
+"""Counters are updated about every millisecond (Intel's manual, volume 3, on RAPL)."""
 
 PERMISSION_REMEDY = (
     """echo 'SUBSYSTEM=="powercap", ACTION=="add", KERNEL=="intel-rapl*", """
@@ -82,18 +90,21 @@ class RaplMeter:
     Args:
         name: such as ``rapl:package``.
         zones: the counters to add up.
+        resolution_s: how often they change.
     """
 
     source: Literal["observed", "estimated"] = "observed"
 
-    def __init__(self, name: str, zones: Sequence[Zone]) -> None:
+    def __init__(self, name: str, zones: Sequence[Zone], resolution_s: float = UPDATE_S) -> None:
         self.name = name
         self.zones = tuple(zones)
+        self.resolution_s = resolution_s
         # Open for as long as the meter lives: it is read 20 times a second beside a measurement.
         self._descriptors: list[int] = []
+        self._closing: list[Callable[[], object]] = []
         for zone in self.zones:
             self._descriptors.append(zone.open())
-            weakref.finalize(self, os.close, self._descriptors[-1])
+            self._closing.append(weakref.finalize(self, os.close, self._descriptors[-1]))
         self._last_uj = [self._read_uj(index) for index in range(len(self.zones))]
         self._total_uj = 0
 
@@ -103,6 +114,8 @@ class RaplMeter:
         Raises:
             OSError: a counter can't be read any more.
         """
+        if not self._closing:
+            raise OSError(errno.EBADF, "it was closed")
         for index, zone in enumerate(self.zones):
             now_uj = self._read_uj(index)
             step_uj = now_uj - self._last_uj[index]
@@ -110,16 +123,25 @@ class RaplMeter:
             self._last_uj[index] = now_uj
         return self._total_uj / MICROJOULES
 
+    def close(self) -> None:
+        """Close the counters' files."""
+        for close in self._closing:
+            close()
+        self._closing.clear()
+
     def _read_uj(self, index: int) -> int:
         return parse_uj(os.pread(self._descriptors[index], NUMBER_SIZE, 0))
 
 
-def find_rapl(sysfs: Path, clock: Callable[[], int]) -> tuple[list[RaplMeter], list[Refusal]]:
+def find_rapl(
+    sysfs: Path, clock: Callable[[], int], *, amd: bool = False
+) -> tuple[list[RaplMeter], list[Refusal]]:
     """The RAPL meters that can be trusted, the packages' first, and what is wrong with the others.
 
     Args:
         sysfs: where sysfs is mounted.
         clock: nanoseconds, for the proof that counters move.
+        amd: whether the processor is one of AMD's.
 
     Returns:
         Meters, and a refusal for each that is there but not usable. Both are empty where there
@@ -129,15 +151,19 @@ def find_rapl(sysfs: Path, clock: Callable[[], int]) -> tuple[list[RaplMeter], l
     meters: list[RaplMeter] = []
     refusals: list[Refusal] = []
     packages = _without_duplicates([zone for zone in found if zone.name.startswith("package")])
-    memories = _memory_of_packages([zone for zone in found if zone.name == "dram"])
-    for name, zones in (("rapl:package", packages), ("rapl:dram", memories)):
+    parts = [("rapl:package", packages)]
+    for part in ("psys", "core", "uncore", "dram"):
+        if not (amd and part == "core"):
+            zones = [zone for zone in found if zone.name == part]
+            parts.append((f"rapl:{part}", _of_one_interface(zones)))
+    for name, zones in parts:
         if not zones:
             continue
-        refusal = _refusal(name, zones, clock)
-        if refusal is None:
-            meters.append(RaplMeter(name, zones))
+        interval_s = _proven(name, zones, clock)
+        if isinstance(interval_s, Refusal):
+            refusals.append(interval_s)
         else:
-            refusals.append(refusal)
+            meters.append(RaplMeter(name, zones, interval_s))
     return meters, refusals
 
 
@@ -159,8 +185,8 @@ def _without_duplicates(zones: list[Zone]) -> list[Zone]:
     return list(by_name.values())
 
 
-def _memory_of_packages(zones: list[Zone]) -> list[Zone]:
-    # Memory zones of all packages have one name, so only the interface tells duplicates apart.
+def _of_one_interface(zones: list[Zone]) -> list[Zone]:
+    # Such zones of all packages have one name, so only the interface tells duplicates apart.
     return [zone for zone in zones if not _is_mmio(zone)] or zones
 
 
@@ -168,18 +194,21 @@ def _is_mmio(zone: Zone) -> bool:
     return zone.folder.name.startswith("intel-rapl-mmio:")
 
 
-def _refusal(name: str, zones: list[Zone], clock: Callable[[], int]) -> Refusal | None:
+def _proven(name: str, zones: list[Zone], clock: Callable[[], int]) -> float | Refusal:
+    """Seconds between changes of the slowest of them; or why they can't be trusted."""
+    intervals = []
     for zone in zones:
         try:
-            moves = counter_moves(zone.read_uj, clock)
+            interval_s = change_interval(zone.read_uj, clock, limit_s=PROOF_S)
         except PermissionError:
             return Refusal(
                 f"{name}: only root may read {zone.folder.name}/energy_uj", PERMISSION_REMEDY
             )
         except OSError as error:
             return Refusal(f"{name}: {zone.folder.name}/energy_uj can't be read ({error.strerror})")
-        if not moves:
+        if interval_s is None:
             return Refusal(
                 f"{name}: {zone.folder.name}/energy_uj never changes, so it measures nothing"
             )
-    return None
+        intervals.append(interval_s)
+    return max(intervals)

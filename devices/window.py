@@ -37,12 +37,14 @@ class EnergyTrace:
         source: ``observed`` or ``estimated``.
         points: the edges included.
         reason: why `points` is empty or stops early; None where it is whole.
+        resolution_s: seconds from one change of the counter to the next; None where not known.
     """
 
     meter: str
     source: Literal["observed", "estimated"]
     points: tuple[EnergyPoint, ...]
     reason: str | None = None
+    resolution_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
+from edgebench.devices.bandwidth import Bandwidth, measure_bandwidth
 from edgebench.devices.idle import idle_watts
 from edgebench.devices.machine import Machine, describe_machine
 from edgebench.devices.monitor import Monitor
@@ -91,6 +92,10 @@ class Board(Protocol):
     def name(self) -> str:
         """What people call it: `THIS_MACHINE`, or the address."""
 
+    @property
+    def remote(self) -> bool:
+        """Whether it is another machine: paths and interpreters of this one are not there."""
+
     def open(self, launch: Launch) -> Session:
         """A runner's process there, not started yet: a context manager.
 
@@ -118,6 +123,9 @@ class Board(Protocol):
     def temperature(self) -> Reading:
         """Its processor's temperature now, in degrees Celsius."""
 
+    def bandwidth(self, threads: int) -> Bandwidth:
+        """How fast so many threads read its memory; a reason where that can't be measured."""
+
     def close(self) -> None:
         """Leave nothing running there; may be called twice."""
 
@@ -130,6 +138,7 @@ class LocalBoard:
     """
 
     name = THIS_MACHINE
+    remote = False
 
     def __init__(self, power: PowerSettings | None = None) -> None:
         self._power = power or PowerSettings()
@@ -175,5 +184,12 @@ class LocalBoard:
         celsius = read_hottest_celsius(sensors)
         return maximum(sensors, [] if celsius is None else [celsius])
 
+    def bandwidth(self, threads: int) -> Bandwidth:
+        """Read this machine's memory for a few seconds."""
+        return measure_bandwidth(threads)
+
     def close(self) -> None:
-        """Nothing is left running."""
+        """End the meters, some of which are programs."""
+        search: MeterSearch | None = self.__dict__.pop("_search", None)
+        for meter in search.meters if search else ():
+            meter.close()

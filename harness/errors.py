@@ -59,6 +59,10 @@ class PolicyError(UsageError):
     """A gate's policy is wrong; the message holds every problem, one a line."""
 
 
+class ProfileError(UsageError):
+    """There is no such device profile, or it is wrong; each problem is a line of the message."""
+
+
 class NotComparableError(EdgebenchError):
     """Results can't be compared: another machine, another model, another workload by that name."""
 
@@ -152,6 +156,26 @@ class RunnerRefusedError(RunnerError):
     def __init__(self, message: str, *, reason: str, remedy: str | None = None) -> None:
         super().__init__(message, remedy=remedy)
         self.reason = reason
+
+
+class BoardError(RunnerError):
+    """A board can't be used; see the subclasses."""
+
+    kind = "board"
+
+
+class BoardLinkError(BoardError):
+    """A board does not answer, or the link to it broke; another try may succeed."""
+
+    kind = "connection"
+
+
+class BoardAccessError(BoardError):
+    """A board answers and does not let us in, or is not the one that we know."""
+
+
+class BoardUnfitError(BoardError):
+    """A board lacks what a run needs: a Python, space, a folder that can be written to."""
 
 
 class InvalidResultError(RunnerError):

@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Literal
 
-from edgebench.harness.board import LocalBoard
-from edgebench.harness.measure import Clock
+from edgebench.harness.adb.block import run_tools
+from edgebench.harness.adb.board import NO_READER, AdbBoard
+from edgebench.harness.adb.preparing import AndroidPreparation, tool_path
+from edgebench.harness.bandwidth import OFF, QUICK, bandwidth_for_run, wanted_threads
+from edgebench.harness.boards import board_of
+from edgebench.harness.device_profiles.scenario import power_settings, profile_of
+from edgebench.harness.errors import UsageError
+from edgebench.harness.fit import Room
+from edgebench.harness.mbu import Utilization, cache_shape
+from edgebench.harness.measure import Clock, run_block
 from edgebench.harness.metrics import statistics
 from edgebench.harness.observer import Standing
 from edgebench.harness.prepare import Preparation, Prepared
@@ -17,6 +25,7 @@ from edgebench.harness.records import (
     prepared_record,
     utc_now,
     with_loads,
+    with_meters,
     with_quality,
 )
 from edgebench.harness.results.model import Accounting, RunRecord, Trial
@@ -33,8 +42,12 @@ from edgebench.runners.registry import runner_classes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from edgebench.devices.bandwidth import Bandwidth
     from edgebench.harness.board import Board
+    from edgebench.harness.cooldown import Waited
+    from edgebench.harness.measure import Bench, Task
     from edgebench.harness.observer import Observer
+    from edgebench.harness.prepare import PreparedVariant
     from edgebench.harness.quality.tokens import TextWorkload
     from edgebench.harness.results.model import Failure, TrialKind
     from edgebench.harness.results.quality import QualityRecord
@@ -70,7 +83,10 @@ class Execution:
     ) -> None:
         self.settings = settings
         self.observer = observer
-        self.board: Board = settings.board or LocalBoard()
+        # Before anything is written: there may be no such profile.
+        self._profile = profile_of(scenario.device, settings.base)
+        power = power_settings(scenario.power, self._profile)
+        self.board: Board = settings.board or board_of(scenario.device, power)
         self.clock = Clock()
         self.tally = Tally(
             [each.name for each in scenario.workloads if not (each.task or each.quality)],
@@ -84,20 +100,42 @@ class Execution:
         self._now = settings.monotonic
         self._trials: list[Trial] = []
         self._rated: dict[str, QualityRecord] = {}
+        self._utilization = Utilization()
         self._begun = self._now()
         self._prepare_s = 0.0
+        # Nor is anything written where the board can't be reached.
+        try:
+            machine = self.board.machine()
+        except BaseException:
+            self.board.close()
+            raise
         # What an earlier part wrote stays untouched until it is sure that this one fits it.
         self._ours = resumed is None
         if resumed is not None:
             cut_half_line(settings.folder)
         self._writer = RunWriter(settings.folder)
         self._variants = expand(scenario)
-        self.record = first_record(scenario, self._variants, settings, self.board.machine())
+        self.record = first_record(scenario, self._variants, settings, machine)
 
     @property
     def has_trials(self) -> bool:
         """Whether anything was tried yet."""
         return bool(self._trials)
+
+    def block_runner(
+        self,
+        bench: Bench,
+        item: PreparedVariant,
+        tasks: Sequence[Task],
+        block: int,
+        waited: Waited | None,
+    ) -> None:
+        """Measure one variant in one block: with a runner, or a tool on an Android device."""
+        if isinstance(self.board, AdbBoard):
+            tool = tool_path(self._scenario.device.tools[item.variant.runner], self.settings.base)
+            run_tools(bench, self.board, item, tool, tasks, block, waited)
+        else:
+            run_block(bench, item, tasks, block, waited)
 
     # Preparing ---------------------------------------------------------------------------------
 
@@ -109,7 +147,12 @@ class Execution:
         """
         if self._ours:
             self._save()
-        texts = text_workloads(self._scenario, self.settings.base)
+        # Nothing is to be said of how well noise is predicted: see `quality.cell.synthetic_cell`.
+        synthetic = self.record.synthetic is not None
+        if synthetic and all(each.quality for each in self._scenario.workloads):
+            msg = "every workload rates a text, which says nothing of synthetic weights"
+            raise UsageError(msg, remedy="Add a workload that generates, or take a real model.")
+        texts = () if synthetic else text_workloads(self._scenario, self.settings.base)
         proofs = self._proofs()
         everything = self._prepare([*self._variants, *proofs], texts)
         count = len(self._variants)
@@ -120,21 +163,71 @@ class Execution:
             for trial in self._resumed.trials:
                 self._count(trial)
             self._ours = True
-        if self._scenario.verify and self.record.reference is None:
+        if self._scenario.verify and synthetic:
+            self.observer.note("nothing is verified: synthetic weights are no model's")
+        elif self._scenario.verify and self.record.reference is None:
             self._verify(everything)
+        self._find_meters()
+        self._find_bandwidth()
         self._save()
+
+    def _find_bandwidth(self) -> None:
+        """Measure the memory that decode rates are held against, unless it was lately."""
+        machine = self.record.machine
+        cpus = len(machine.affinity) or machine.logical_cpus
+        why_not = QUICK if self.settings.quick else None
+        if not self._scenario.measure.bandwidth:
+            why_not = OFF
+        if isinstance(self.board, AdbBoard):
+            why_not = NO_READER
+        wanted = wanted_threads(self.prepared.variants, cpus) if self.prepared.prompts else ()
+        known = self._resumed.record.bandwidth if self._resumed else ()
+
+        def read(threads: int) -> Bandwidth:
+            self.observer.preparing(f"reading memory with {threads} threads")
+            return self.board.bandwidth(threads)
+
+        found = bandwidth_for_run(wanted, machine.fingerprint, read, known=known, why_not=why_not)
+        self.record = self.record.model_copy(update={"bandwidth": list(found.records)})
+        source = self.prepared.source
+        cache = cache_shape(source.path if source else None, self.record.synthetic)
+        self._utilization = Utilization(found.records, cache, found.why_none)
+        self._prepare_s = self._worked_s()
+
+    def _find_meters(self) -> None:
+        """Look for the board's meters; say so where what was asked for is not to be had."""
+        meters = self.board.meters()
+        self.record = with_meters(self.record, meters)
+        power = self._scenario.power
+        first = meters.found[0] if meters.found else None
+        wanted = power.meter or (power.command and "external")
+        if wanted and (first is None or not first.name.startswith(wanted)):
+            self.observer.note(f"the meter that was asked for can't be used: {wanted}")
+        if first is not None and first.source == "estimated":
+            self.observer.note("power is estimated, not measured: it is labelled so")
 
     def _prepare(
         self, variants: Sequence[ExpandedVariant], texts: Sequence[TextWorkload]
     ) -> Prepared:
         source = parse_source(self._scenario.model.source, base=self.settings.base)
-        preparation = Preparation(
-            self.settings.store or ModelStore(),
-            self.settings.folder / LOGS_FOLDER,
-            self.observer,
-            self.settings.pythons,
-            self.board,
-        )
+        store, logs = self.settings.store or ModelStore(), self.settings.folder / LOGS_FOLDER
+        room = Room(self._profile, self.record.machine.memory_bytes)
+        preparation: Preparation | AndroidPreparation
+        if isinstance(self.board, AdbBoard):
+            preparation = AndroidPreparation(
+                store,
+                logs,
+                self.observer,
+                self.settings.pythons,
+                self.board,
+                room,
+                base=self.settings.base,
+                tools=self._scenario.device.tools,
+            )
+        else:
+            preparation = Preparation(
+                store, logs, self.observer, self.settings.pythons, self.board, room
+            )
         prepared = preparation.run(self._scenario, variants, source, texts)
         self._prepare_s = self._worked_s()
         return prepared
@@ -155,6 +248,9 @@ class Execution:
         if not prepared.prompts:
             self.observer.note("nothing is verified: no workload has a prompt to compare on")
             return
+        if isinstance(self.board, AdbBoard):
+            self.observer.note("nothing is verified: tools on an Android device make up prompts")
+            return
         verification = Verification(
             self.settings.folder, self.observer, self.record.protocol.timeout_s
         )
@@ -170,7 +266,8 @@ class Execution:
         for item in prepared.variants:
             if item.failure is not None:
                 workloads = self._scenario.workloads
-                for each in (each for each in workloads if each.quality):
+                rated = () if self.record.synthetic else workloads
+                for each in (each for each in rated if each.quality):
                     self.keep(_failed(item.variant.id, each.name, item.failure, "quality"))
                 if any(not (each.task or each.quality) for each in workloads):
                     self.keep(_failed(item.variant.id, None, item.failure, "load"))
@@ -224,6 +321,7 @@ class Execution:
 
     def keep(self, trial: Trial, deadline: float | None = None) -> None:
         """Write a trial down as soon as it is over, and tell of it."""
+        trial = self._utilization.judged(trial)
         self._writer.append(trial)
         self._count(trial)
         self.observer.finished(trial, self._standing(trial, deadline))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from edgebench.harness.execute import Planned
+from edgebench.harness.overrides import check_time
 from edgebench.harness.results.model import Interleaved
 
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ def planned_pair(
         sides: the scenarios.
         settings: of both; each one's folder has the name of theirs, with its side behind it.
         baseline_path: the baseline's own file, where it has one.
+
+    Raises:
+        UsageError: the sustained work of both does not fit into the time budget.
     """
+    check_time(sides.candidate, sides=2)
     folder, session = settings.folder, secrets.token_hex(8)
 
     def settings_of(side: Side, partner: Side) -> Settings:

@@ -18,13 +18,14 @@ from edgebench.harness.results.summary import warmup_is_stable
 from edgebench.harness.results.writer import LOGS_FOLDER
 from edgebench.harness.session import Launch
 from edgebench.harness.store.progress import Progress, silent
-from edgebench.harness.work import Generating, RunningTask
+from edgebench.harness.work import Generating, RunningTask, Sustaining
 from edgebench.runners.base import LoadRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from edgebench.harness.board import Board, Watch
+    from edgebench.harness.cooldown import Waited
     from edgebench.harness.prepare import PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.results.model import Failure, Phase, ProtocolRecord
@@ -80,23 +81,64 @@ class Task:
     repetitions: int
 
 
-def run_block(bench: Bench, item: PreparedVariant, tasks: Sequence[Task], block: int) -> None:
+def run_block(
+    bench: Bench,
+    item: PreparedVariant,
+    tasks: Sequence[Task],
+    block: int,
+    waited: Waited | None = None,
+) -> None:
     """Run one variant's workloads in a fresh process; another one where a framework dies.
 
-    Whole tasks have a process of their own.
+    Whole tasks have a process of their own, and so has sustained work.
+
+    Args:
+        bench: what all blocks share.
+        item: the variant.
+        tasks: its workloads.
+        block: the block's number.
+        waited: how the device cooled down before; None where that was not asked for.
     """
-    idle = _idle_power(bench)
+    before = before_block(bench, waited)
     attempt = 0
-    groups: dict[str, list[Task]] = {}
+    groups: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
-        whole = task.prompt.task if isinstance(task.prompt, TaskText) else ""
-        groups.setdefault(whole, []).append(task)
-    for name, group in groups.items():
+        groups.setdefault(_process_of(task), []).append(task)
+    for (kind, name), group in groups.items():
         pending = group
         while pending and not bench.out_of_time():
-            work = RunningTask(name) if name else Generating()
-            pending = _Process(bench, item, work, block, attempt, idle).run(pending)
+            work: Work = Generating(before["idle_power_w"])
+            if kind == "task":
+                work = RunningTask(name)
+            elif kind == "sustained":
+                work = Sustaining()
+            pending = _Process(bench, item, work, block, attempt, before).run(pending)
             attempt += 1
+
+
+def before_block(bench: Bench, waited: Waited | None) -> dict[str, Measured]:
+    """What is read before anything runs: the idle power, and how the device cooled down."""
+    return {"idle_power_w": _idle_power(bench), **(_cooling(waited) if waited else {})}
+
+
+def _process_of(task: Task) -> tuple[str, str]:
+    """Workloads of which this is the same share a process."""
+    if isinstance(task.prompt, TaskText):
+        return "task", task.prompt.task
+    if task.prompt.sustained_s is not None:
+        return "sustained", task.prompt.workload
+    return "generate", ""
+
+
+def _cooling(waited: Waited) -> dict[str, Measured]:
+    """How the block came to its start."""
+    celsius = Measured.missing("°C", waited.why or "not readable here")
+    if waited.celsius is not None:
+        celsius = Measured(value=waited.celsius, unit="°C", source="observed")
+    return {
+        "cooldown_wait_s": Measured(value=waited.seconds, unit="s", source="observed"),
+        "start_temperature_celsius": celsius,
+    }
 
 
 def _idle_power(bench: Bench) -> Measured:
@@ -129,13 +171,13 @@ class _Process:
         work: Work,
         block: int,
         attempt: int,
-        idle: Measured,
+        before: Mapping[str, Measured],
     ) -> None:
         self._bench = bench
         self._item = item
         self._work = work
         self._block = block
-        self._idle = idle
+        self._before = before
         self._log = log_name(item.variant.id, block, attempt)
         launch = Launch(item.variant.runner, bench.folder / self._log, item.python)
         self._session = bench.board.open(launch)
@@ -210,7 +252,7 @@ class _Process:
                 reason=None if baseline.value is not None else baseline.reason,
             ),
             **window_metrics(window),
-            "idle_power_w": self._idle,
+            **self._before,
             "model_bytes": Measured(value=item.file.bytes, unit="byte", source="observed"),
             "bits_per_weight": Measured(
                 value=8 * item.file.bytes / loaded.parameters, unit="bit", source="derived"
@@ -256,7 +298,9 @@ class _Process:
         """Warm up until stable, then repeat. False where the process can't go on."""
         protocol = self._bench.protocol
         warmups: list[Trial] = []
-        while len(warmups) < protocol.warmup_max and not (
+        # Warming up until stable would heat what is to begin cool.
+        most = protocol.warmup_min if self._work.kind == "sustained" else protocol.warmup_max
+        while len(warmups) < most and not (
             len(warmups) >= protocol.warmup_min
             and warmup_is_stable(warmups, protocol.warmup_stable_within)
         ):
@@ -298,8 +342,9 @@ class _Process:
         begun = time.perf_counter()
         failed: RunnerError | None = None
         made: Outcome | None = None
+        do = self._work.warm_up if phase == "warmup" else self._work.run
         try:
-            made = self._work.run(session, task.prompt, bench.protocol.timeout_s)
+            made = do(session, task.prompt, bench.protocol.timeout_s)
         except RunnerError as error:
             failed = error
         took = time.perf_counter() - begun

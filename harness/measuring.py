@@ -5,6 +5,9 @@ Where two runs are interleaved, the two sides of a variant follow each other dir
 of them comes first is decided by a fair coin, in each block and for each variant anew. If the
 sides do not differ, exchanging them within a block therefore changes nothing, whatever the machine
 does meanwhile: on this the statistics of pairs rest (docs/decisions/0020-interleaved-runs.md).
+
+Sustained work comes last of all, once for each cell, since it heats the device for what comes after
+it (docs/decisions/0024-sustained-work.md).
 """
 
 from __future__ import annotations
@@ -12,9 +15,13 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from edgebench.harness.measure import Bench, Task, run_block
+from edgebench.devices.reading import Reading
+from edgebench.harness.cooldown import Cooldown
+from edgebench.harness.errors import RunnerError
+from edgebench.harness.measure import Bench, Task
 from edgebench.harness.observer import Outlook
 from edgebench.harness.prompts import TaskText
 from edgebench.harness.results.summary import is_settled
@@ -22,6 +29,8 @@ from edgebench.harness.results.summary import is_settled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from edgebench.harness.board import Board
+    from edgebench.harness.cooldown import Waited
     from edgebench.harness.execution import Execution
     from edgebench.harness.observer import Observer
     from edgebench.harness.prepare import PreparedVariant
@@ -46,7 +55,20 @@ class Seat:
             return []
         prepared = self.run.prepared
         able = [task for task in prepared.tasks if task.task in self.item.tasks]
-        return [*prepared.prompts, *able]
+        return [*(each for each in prepared.prompts if each.sustained_s is None), *able]
+
+    def stretches(self) -> list[Prompt]:
+        """Sustained work that it still has to do."""
+        if self.item.failure is not None:
+            return []
+        tally = self.run.tally
+        return [
+            prompt
+            for prompt in self.run.prepared.prompts
+            if prompt.sustained_s is not None
+            and not tally.measured(self.name, prompt.workload)
+            and not tally.is_lost(self.name, prompt.workload)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +142,68 @@ def measure(runs: Sequence[Execution], since: float, observer: Observer) -> None
     """
     main = runs[-1]
     protocol = main.record.protocol
-    here = [place for place in places(runs) if any(seat.workloads() for seat in place.seats)]
-    if not here:
+    everywhere = places(runs)
+    here = [place for place in everywhere if any(seat.workloads() for seat in place.seats)]
+    seats = [seat for place in everywhere for seat in place.seats]
+    stretches = [prompt for seat in seats for prompt in seat.stretches()]
+    if not here and not stretches:
         return
     begun = main.settings.monotonic()
     left_s = max(0.0, since + protocol.time_budget_s - begun)
+    sustained_s = sum(prompt.sustained_s or 0.0 for prompt in stretches)
     observer.planned(
         Outlook(
             cells=sum(len(seat.workloads()) for place in here for seat in place.seats),
             min_repetitions=protocol.min_repetitions,
             max_repetitions=protocol.max_repetitions,
             time_budget_s=left_s,
+            stretches=len(stretches),
+            sustained_s=sustained_s,
         )
     )
     for refusal in dict.fromkeys(each for run in runs for each in run.board.meters().refusals):
         observer.note(f"power: {refusal}")
+    cooling = _cooling(runs, observer)
+    # What is measured first leaves time for what comes last.
+    early_s = max(0.0, left_s - sustained_s)
     groups = [here] if protocol.interleave else [[place] for place in here]
     for position, group in enumerate(groups, start=1):
         # Variants that run one after the other share the budget evenly.
-        _Group(runs, group, begun + left_s * position / len(groups)).run()
+        _Group(runs, group, begun + early_s * position / len(groups), cooling).run()
+    _Group(runs, everywhere, begun + left_s, cooling).sustain()
+
+
+def _cooling(runs: Sequence[Execution], observer: Observer) -> list[Cooldown | None]:
+    """How each run's device cools down between blocks; None where that is not asked for.
+
+    The temperature before the first block of all is read now, of every run.
+    """
+    protocol = runs[-1].record.protocol
+    within, at_most = protocol.cooldown_within_celsius, protocol.cooldown_at_most_s
+    if within is None or at_most is None:
+        return [None] * len(runs)
+    made = [
+        Cooldown(
+            within,
+            at_most,
+            partial(_temperature, run.board),
+            pause_s=protocol.cooldown_s,
+            now=run.settings.monotonic,
+        )
+        for run in runs
+    ]
+    for why in dict.fromkeys(each.why_blind for each in made if each.why_blind):
+        pause = f"a pause of {protocol.cooldown_s:g} s" if protocol.cooldown_s else "no pause"
+        observer.note(f"cool-down: {why}; there is {pause} before each block (cooldown_s)")
+    return list(made)
+
+
+def _temperature(board: Board) -> Reading:
+    try:
+        return board.temperature()
+    except RunnerError as error:
+        # Whoever runs something there next says so in a row of its own.
+        return Reading.missing(error.message)
 
 
 class _Group:
@@ -149,10 +214,12 @@ class _Group:
         runs: Sequence[Execution],
         group: Sequence[Place],
         deadline: float,
+        cooling: Sequence[Cooldown | None],
     ) -> None:
         self._runs = runs
         self._group = group
         self._deadline = deadline
+        self._cooling = cooling
         self._protocol = runs[-1].record.protocol
         self._now = runs[-1].settings.monotonic
         self._lasted: dict[tuple[int, str], float] = {}
@@ -173,17 +240,7 @@ class _Group:
 
     def run(self) -> None:
         """Block after block, until nothing is missing or the time is over."""
-        block = max(
-            run.tally.next_block(
-                [
-                    seat.name
-                    for place in self._group
-                    for seat in place.seats
-                    if seat.run is run and seat.workloads()
-                ]
-            )
-            for run in self._runs
-        )
+        block = self._next_block()
         first = True
         while todo := self._todo():
             expected = sum(
@@ -203,6 +260,48 @@ class _Group:
             block += 1
             first = False
 
+    def sustain(self) -> None:
+        """Sustained work: one stretch for each cell, each in a block of its own.
+
+        One that was begun is not cut off by the end of the time.
+        """
+        block = self._next_block()
+        while todo := self._stretches():
+            if self._protocol.interleave:
+                order = random.Random(f"{self._runs[-1].record.seed}-{block}")  # noqa: S311 - no secret
+                order.shuffle(todo)
+            for turns in todo:
+                for turn in self._in_order(turns, block):
+                    if self._out_of_time():
+                        self._stop()
+                        return
+                    self._take(turn, block)
+                block += 1
+
+    def _stretches(self) -> list[list[Turn]]:
+        """The sustained work that is left, that of both sides of a pair together."""
+        todo: dict[tuple[int, str], list[Turn]] = {}
+        for position, place in enumerate(self._group):
+            for seat in place.seats:
+                for prompt in seat.stretches():
+                    turn = Turn(seat, [Task(prompt, 1)])
+                    todo.setdefault((position, prompt.workload), []).append(turn)
+        return list(todo.values())
+
+    def _next_block(self) -> int:
+        """The first number that no block of these variants has yet."""
+        return max(
+            run.tally.next_block(
+                [
+                    seat.name
+                    for place in self._group
+                    for seat in place.seats
+                    if seat.run is run and (seat.workloads() or seat.stretches())
+                ]
+            )
+            for run in self._runs
+        )
+
     def _in_order(self, turns: list[Turn], block: int) -> list[Turn]:
         """The turns of one place; of a pair, a coin decides which comes first."""
         session = self._runs[-1].record.interleaved
@@ -214,21 +313,36 @@ class _Group:
         begun = self._now()
         seat, bench = turn.seat, self._benches[self._runs.index(turn.seat.run)]
         seat.run.observer.session(block, seat.name)
-        self._pause(bench)
+        waited = self._pause(bench, self._cooling[self._runs.index(seat.run)])
         # The smallest first: a process keeps the memory that a larger one made it touch.
-        run_block(bench, seat.item, sorted(turn.tasks, key=_place_in_block), block)
+        tasks = sorted(turn.tasks, key=_place_in_block)
+        seat.run.block_runner(bench, seat.item, tasks, block, waited)
         took = self._now() - begun
         self._lasted[self._key(turn)] = took
         for other in self._runs:
             if other is not seat.run:
                 other.away_s += took
 
-    def _pause(self, bench: Bench) -> None:
-        """Cool down between processes, as long as asked."""
+    def _pause(self, bench: Bench, cooling: Cooldown | None) -> Waited | None:
+        """Cool down between processes, as long as asked or until cool; how that went."""
+        first = not any(run.has_trials for run in self._runs)
+        if cooling is not None:
+            waited = cooling.wait(self._deadline - self._now(), first=first)
+            bench.clock.cooldown_s += waited.seconds
+            if waited.reached is False:
+                self._tell_hot(waited)
+            return waited
         seconds = self._protocol.cooldown_s
-        if seconds and any(run.has_trials for run in self._runs):
+        if seconds and not first:
             time.sleep(seconds)
             bench.clock.cooldown_s += seconds
+        return None
+
+    def _tell_hot(self, waited: Waited) -> None:
+        self._runs[-1].observer.note(
+            f"cool-down: still {waited.celsius:.1f} °C after {waited.seconds:.0f} s, and "
+            f"{waited.reference:.1f} °C before the first block; measuring goes on"
+        )
 
     def _todo(self) -> list[list[Turn]]:
         """What still needs repetitions, and how many of them in the next block."""

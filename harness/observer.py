@@ -11,12 +11,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is about to be measured."""
+    """What is about to be measured.
+
+    Attributes:
+        cells: those that are repeated.
+        time_budget_s: for all of it.
+        stretches: of sustained work, after those.
+        sustained_s: how long these take together.
+    """
 
     cells: int
     min_repetitions: int
     max_repetitions: int
     time_budget_s: float
+    stretches: int = 0
+    sustained_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import UsageError
+from edgebench.harness.scenario.expand import expand
+from edgebench.harness.scenario.sustained import LEAST_S, fits, needed_s
+from edgebench.harness.store.sources import synthetic_source
+from edgebench.models.shapes import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
 QUICK_PROMPT_TOKENS = 64
 QUICK_GENERATE_TOKENS = 16
 QUICK_REPETITIONS = 2
+QUICK_SUSTAINED_S = LEAST_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +31,17 @@ class Overrides:
     repetitions: int | None = None
     time_budget_s: float | None = None
     quick: bool = False
+    synthetic: bool = False
+    ssh: str | None = None
 
 
 def apply_overrides(scenario: Scenario, overrides: Overrides) -> Scenario:
     """The scenario with fewer variants, fewer workloads, or other limits.
 
     Raises:
-        UsageError: a runner or workload that the scenario does not have.
+        UsageError: a runner or workload that the scenario does not have, or a time budget that its
+            sustained work does not fit into; or synthetic weights are asked for, and it does not
+            name any.
     """
     variants, workloads, measure = scenario.variants, scenario.workloads, scenario.measure
     if overrides.runners:
@@ -49,9 +58,52 @@ def apply_overrides(scenario: Scenario, overrides: Overrides) -> Scenario:
         measure = _repeat(measure, overrides.repetitions)
     if overrides.time_budget_s is not None:
         measure = measure.model_copy(update={"time_budget_s": overrides.time_budget_s})
-    return scenario.model_copy(
+    changed = scenario.model_copy(
         update={"variants": variants, "workloads": workloads, "measure": measure}
     )
+    if overrides.ssh is not None:
+        reached = {"ssh": overrides.ssh, "adb": None}
+        device = changed.device.model_copy(update=reached)
+        changed = changed.model_copy(update={"device": device})
+    if overrides.synthetic:
+        changed = _synthetic(changed)
+    check_time(changed)
+    return changed
+
+
+def check_time(scenario: Scenario, sides: int = 1) -> None:
+    """Refuse a time budget that the sustained work does not fit into.
+
+    Args:
+        scenario: as it is to be run.
+        sides: how many runs of it share the time.
+
+    Raises:
+        UsageError: it does not.
+    """
+    long = [each.sustained for each in scenario.workloads if each.sustained is not None]
+    needed, budget = needed_s(long, sides * len(expand(scenario))), scenario.measure.time_budget_s
+    if long and not fits(needed, budget, alone=len(long) == len(scenario.workloads)):
+        both = " of both sides" if sides > 1 else ""
+        msg = f"the sustained work{both} takes {needed:g} s, and the time budget is {budget:g} s"
+        remedy = f"Give --time-budget more than {needed:g}, in seconds, or other --workloads."
+        raise UsageError(msg, remedy=remedy)
+
+
+def _synthetic(scenario: Scenario) -> Scenario:
+    """The scenario with random weights in place of its model's; they are under no licence."""
+    model = scenario.model
+    if synthetic_source(model.source) is not None:
+        return scenario
+    if model.synthetic is None:
+        msg = f"the scenario {scenario.name!r} does not say what its synthetic weights are"
+        raise UsageError(
+            msg,
+            remedy="Write `synthetic: ARCHITECTURE` below its `model:`. Known are: "
+            f"{', '.join(SHAPES)}.",
+        )
+    made_up = {"source": f"synthetic:{model.synthetic}", "sha256": None, "license": None}
+    return scenario.model_copy(update={"model": model.model_copy(update=made_up)})
 
 
 def _check(what: str, asked: Iterable[str], known: Sequence[str]) -> None:
@@ -82,6 +134,7 @@ def _quick(workload: Workload) -> Workload:
             "prompt_tokens": _at_most(workload.prompt_tokens, QUICK_PROMPT_TOKENS),
             "generate_tokens": min(workload.generate_tokens, QUICK_GENERATE_TOKENS),
             "depth": min(workload.depth, QUICK_PROMPT_TOKENS),
+            "sustained": None if workload.sustained is None else QUICK_SUSTAINED_S,
         }
     )
 

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 from edgebench.harness import wire
 from edgebench.harness.artifacts import conversion
 from edgebench.harness.board import Board, LocalBoard
-from edgebench.harness.errors import ModelError, RunnerError, RunnerRefusedError, StoreError
+from edgebench.harness.errors import (
+    ModelError,
+    RunnerError,
+    RunnerRefusedError,
+    RunnerUnavailableError,
+    StoreError,
+)
 from edgebench.harness.failures import failure_of
+from edgebench.harness.fit import REMEDY, Room, least_bytes
 from edgebench.harness.prompts import task_texts
 from edgebench.harness.quality.tokens import (
     Tasks,
@@ -128,6 +135,7 @@ class Preparation:
         observer: told of each step.
         pythons: interpreters by runner from the user's configuration.
         board: where it runs.
+        room: what must fit into its memory; nothing is refused where that is not known.
     """
 
     def __init__(
@@ -137,14 +145,17 @@ class Preparation:
         observer: Observer,
         pythons: Mapping[str, str],
         board: Board | None = None,
+        room: Room | None = None,
     ) -> None:
         self._store = store
         self._logs = logs
         self._observer = observer
         self._pythons = pythons
         self._board: Board = board or LocalBoard()
+        self._room = room or Room()
         self._described: dict[tuple[str, str | None], wire.Probe | Failure] = {}
         self._tasks: dict[tuple[str, str | None, str], TaskDescription | Failure] = {}
+        self._makers: dict[str, wire.Probe | Failure] = {}
 
     def run(
         self,
@@ -177,7 +188,9 @@ class Preparation:
         file = self._store.fetch(
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
-        prepared = [self._artifact(item, file) for item in prepared]
+        if note := self._room.contradiction():
+            self._observer.note(note)
+        prepared = [self._fitting(self._artifact(item, file)) for item in prepared]
         prompts = len(tasks) + len(texts) < len(scenario.workloads)
         made = self._prompts(scenario, prepared, file) if prompts else Tokenized((), {})
         rated = self._texts(texts, prepared, file)
@@ -192,7 +205,9 @@ class Preparation:
         )
 
     def _describe(self, variant: ExpandedVariant) -> PreparedVariant:
-        python = variant.python or self._pythons.get(variant.runner)
+        python = variant.python
+        if not self._board.remote:  # the user's configuration names interpreters of this machine
+            python = python or self._pythons.get(variant.runner)
         key = (variant.runner, python)
         if key not in self._described:
             self._observer.preparing(f"starting {variant.runner}")
@@ -261,13 +276,22 @@ class Preparation:
             failure = failure_of(_shapes_nothing(wanted.options)) if wanted.options else None
             return replace(item, file=source, failure=failure)
 
+        if failure := _too_large(self._room.why_not(least_bytes(source, wanted))):
+            return replace(item, file=source, failure=failure)
+        python = item.python
+        if self._board.remote:
+            maker = self._maker(variant.runner, probe)
+            if isinstance(maker, Failure):
+                return replace(item, file=source, failure=maker)
+            python, wanted = self._pythons.get(variant.runner), conversion(variant, maker, source)
+
         def convert(target: Path) -> Mapping[str, str]:
             options = "".join(f" {name}={value}" for name, value in wanted.options.items())
             self._observer.preparing(f"{variant.runner}: making {variant.quantization}{options}")
             request = ConvertRequest(
                 str(source.path), variant.quantization, str(target), wanted.options
             )
-            with Session(self._launch(variant.runner, item.python, "convert")) as session:
+            with Session(self._launch(variant.runner, python, "convert")) as session:
                 answer = session.call("convert", to_wire(request), timeout_s=CONVERT_TIMEOUT_S)
             made = answer.get("made")
             return {str(k): str(v) for k, v in made.items()} if isinstance(made, dict) else {}
@@ -284,6 +308,54 @@ class Preparation:
             # Whatever keeps this one from being made, others may be there, or be smaller.
             return replace(item, failure=failure_of(error))
         return replace(item, file=file)
+
+    def made_here(self, item: PreparedVariant, source: StoredFile) -> PreparedVariant:
+        """With the artifact that this machine's framework makes, for a board without runners.
+
+        Args:
+            item: a variant, with a description of what runs it there.
+            source: the model.
+        """
+        if item.failure or item.probe is None:
+            return replace(item, file=source)
+        if item.variant.quantization != "source":
+            maker = self._maker(item.variant.runner, None)
+            if isinstance(maker, Failure):
+                return replace(item, file=source, failure=maker)
+            item = replace(item, probe=replace(maker, description=item.probe.description))
+        return self._fitting(self._artifact(item, source))
+
+    def _maker(self, runner: str, there: wire.Probe | None) -> wire.Probe | Failure:
+        """The framework of this machine, which makes the artifact for another one.
+
+        Args:
+            runner: its name.
+            there: what it says of itself on the board; None where no runner is there to say it.
+        """
+        if runner not in self._makers:
+            self._observer.preparing(f"starting {runner} on this machine")
+            session = Session(self._launch(runner, self._pythons.get(runner), "convert"))
+            try:
+                with session:
+                    here = wire.probe(session.call("probe", timeout_s=PROBE_TIMEOUT_S))
+            except RunnerError as error:
+                self._makers[runner] = failure_of(_no_maker(runner, error))
+            else:
+                self._makers[runner] = here
+                known = [here] if there is None else [here, there]
+                versions = [each.description.engine_version for each in known]
+                if versions[0] != versions[-1]:
+                    self._observer.note(
+                        f"{runner}: models are made by {versions[0]}, of this machine, and run by "
+                        f"{versions[1]}, of {self._board.name}"
+                    )
+        return self._makers[runner]
+
+    def _fitting(self, item: PreparedVariant) -> PreparedVariant:
+        """A failure where what it loads can't fit, before that is copied anywhere."""
+        if item.failure or item.file is None:
+            return item
+        return replace(item, failure=_too_large(self._room.why_not(item.file.bytes)))
 
     def _prompts(
         self, scenario: Scenario, prepared: list[PreparedVariant], source: StoredFile
@@ -354,11 +426,11 @@ class Preparation:
         item = prepared[position]
         if item.failure or item.file is None:
             return None
-        request = LoadRequest(
-            self._board.place(item.file, self._observer.transferring), 1, vocab_only=True
-        )
+        file = item.file
 
         def load(session: Session) -> T:
+            path = self._board.place(file, self._observer.transferring)
+            request = LoadRequest(path, 1, vocab_only=True)
             answer = session.call("load", to_wire(request), timeout_s=TIMEOUT_S)
             return work(session, wire.loaded_model(answer)[0])
 
@@ -391,6 +463,20 @@ def _with_tokenizer(prepared: Sequence[PreparedVariant]) -> tuple[list[int], lis
         if can is not None and can.tokenizer:
             found[can.tokenizer_loads_model].append(position)
     return found
+
+
+def _no_maker(runner: str, error: RunnerError) -> RunnerError:
+    msg = (
+        f"{runner} makes models for a board on this machine, where it can't be started: "
+        f"{error.message}"
+    )
+    return RunnerUnavailableError(
+        msg, remedy="Install it here too, or take 'source' of a file that is its own."
+    )
+
+
+def _too_large(why: str | None) -> Failure | None:
+    return failure_of(ModelError(why, remedy=REMEDY)) if why else None
 
 
 def _shapes_nothing(options: Mapping[str, object]) -> RunnerRefusedError:

@@ -48,6 +48,9 @@ class Prompt:
 
     Attributes:
         text: tokenizes to exactly `ids`; None where only ids can be handed over.
+        sustained_s: for how long it is generated from again and again; None for once.
+        made_up: whether the framework's own tool makes up the ids, so that of `ids` and
+            `depth_ids` only the number counts.
     """
 
     workload: str
@@ -55,6 +58,8 @@ class Prompt:
     text: str | None
     depth_ids: tuple[int, ...]
     generate_tokens: int
+    sustained_s: float | None = None
+    made_up: bool = False
 
     @property
     def context_tokens(self) -> int:
@@ -120,15 +125,15 @@ def make_prompt(
         if workload.chat_template:
             text = apply_chat_template(model, text)
         text, ids = _without_double_start(text, model, tokenizer)
-        return Prompt(workload.name, ids, text, depth, count)
+        return Prompt(workload.name, ids, text, depth, count, workload.sustained)
     assert workload.prompt_tokens is not None
     if workload.text == "synthetic":
         generator = np.random.default_rng(seed)
         drawn = generator.integers(0, model.vocabulary_size, size=workload.prompt_tokens)
         made = tuple(int(number) for number in drawn)
-        return Prompt(workload.name, made, None, depth, count)
+        return Prompt(workload.name, made, None, depth, count, workload.sustained)
     ids, natural = _natural(tokenizer, workload.prompt_tokens)
-    return Prompt(workload.name, ids, natural, depth, count)
+    return Prompt(workload.name, ids, natural, depth, count, workload.sustained)
 
 
 def apply_chat_template(model: LoadedModel, prompt: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import edgebench
 from edgebench.harness.commit import current_commit
+from edgebench.harness.device_profiles.scenario import device_record, profile_of
 from edgebench.harness.results.model import (
     MachineRecord,
     ProtocolRecord,
@@ -19,6 +20,9 @@ from edgebench.harness.results.model import (
     VariantRecord,
     WorkloadRecord,
 )
+from edgebench.harness.results.power import MeterRecord
+from edgebench.harness.results.record import SYNTHETIC_WEIGHTS
+from edgebench.harness.store.sources import synthetic_source
 from edgebench.runners.base import RunnerFailure, to_wire
 from edgebench.runners.registry import runner_class
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.devices.machine import Machine
-    from edgebench.harness.board import Board
+    from edgebench.harness.board import Board, Meters
     from edgebench.harness.prepare import Prepared, PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.results.model import Interleaved, Trial
@@ -75,6 +79,7 @@ def first_record(
     machine: Machine,
 ) -> RunRecord:
     """What is known before anything is prepared."""
+    scenario, synthetic = named_synthetic(scenario)
     resolved = scenario.model_dump(mode="json")
     text = json.dumps(resolved, sort_keys=True).encode()
     path = settings.scenario_path
@@ -90,10 +95,12 @@ def first_record(
         commit=current_commit(),
         interleaved=settings.interleaved,
         seed=scenario.measure.seed,
+        synthetic=synthetic,
         scenario=resolved,
         scenario_sha256=hashlib.sha256(text).hexdigest(),
         protocol=_protocol(scenario.measure),
         machine=MachineRecord.model_validate(asdict(machine)),
+        device=device_record(scenario.device, profile_of(scenario.device, settings.base)),
         variants=[_first_variant(variant) for variant in variants],
         workloads=[
             WorkloadRecord(
@@ -104,10 +111,29 @@ def first_record(
                 prompt_text=workload.prompt if workload.task else None,
                 generate_tokens=workload.generate_tokens,
                 depth=workload.depth,
+                sustained_s=workload.sustained,
             )
             for workload in scenario.workloads
         ],
     )
+
+
+def named_synthetic(scenario: Scenario) -> tuple[Scenario, str | None]:
+    """The scenario with a model's name that says so where its weights are made up.
+
+    Every table, file and comparison names the model as the scenario does.
+
+    Returns:
+        The scenario, and the architecture; None, and the scenario as it was, for a real model.
+    """
+    source = synthetic_source(scenario.model.source)
+    if source is None:
+        return scenario, None
+    name = scenario.model.name
+    if SYNTHETIC_WEIGHTS not in name:
+        name = f"{name} ({SYNTHETIC_WEIGHTS})"
+    model = scenario.model.model_copy(update={"name": name})
+    return scenario.model_copy(update={"model": model}), source.architecture
 
 
 def prepared_record(
@@ -135,11 +161,18 @@ def prepared_record(
         update={
             "runners": runners,
             "variants": [
-                _with_artifact(variant, item, prepared.context_tokens)
+                _with_artifact(
+                    variant, item, prepared.context_tokens, synthetic=record.synthetic is not None
+                )
                 for variant, item in zip(record.variants, prepared.variants, strict=True)
             ],
             "proofs": [
-                _with_artifact(_first_variant(item.variant), item, prepared.context_tokens)
+                _with_artifact(
+                    _first_variant(item.variant),
+                    item,
+                    prepared.context_tokens,
+                    synthetic=record.synthetic is not None,
+                )
                 for item in proofs
             ],
             "workloads": [
@@ -159,6 +192,12 @@ def _offered(runner: str) -> dict[str, object]:
     except (RunnerFailure, AttributeError):
         # In an interpreter of its own there may be runners that this one lacks.
         return {}
+
+
+def with_meters(record: RunRecord, meters: Meters) -> RunRecord:
+    """The same with the meters that are read, and why others are not."""
+    found = [MeterRecord(name=each.name, source=each.source) for each in meters.found]
+    return record.model_copy(update={"meters": found, "no_meter_reasons": list(meters.refusals)})
 
 
 def with_quality(record: RunRecord, found: Mapping[str, QualityRecord]) -> RunRecord:
@@ -200,8 +239,12 @@ def _with_load(variant: VariantRecord, trial: Trial) -> VariantRecord:
 
 def with_engine(variant: VariantRecord, loaded: Trial | LoadedModel | None) -> VariantRecord:
     """Named after what was loaded, where that is not what the runner is named after."""
-    if loaded is None or loaded.engine is None or loaded.engine == variant.engine:
+    if loaded is None or loaded.engine is None:
         return variant
+    if loaded.engine == variant.engine:
+        # What runs on an Android device tells its version with its first results.
+        told = loaded.engine_version or variant.engine_version
+        return variant.model_copy(update={"engine_version": told})
     return variant.model_copy(
         update={
             "engine": loaded.engine,
@@ -232,6 +275,8 @@ def _protocol(measure: Measure) -> ProtocolRecord:
         per_block=measure.per_block,
         interleave=measure.interleave,
         cooldown_s=measure.cooldown_s,
+        cooldown_within_celsius=measure.cooldown.within_celsius if measure.cooldown else None,
+        cooldown_at_most_s=measure.cooldown.at_most_s if measure.cooldown else None,
         time_budget_s=measure.time_budget_s,
         timeout_s=measure.timeout_s,
         cold_load=measure.cold_load,
@@ -248,14 +293,19 @@ def _first_variant(variant: ExpandedVariant) -> VariantRecord:
     )
 
 
-def _with_artifact(variant: VariantRecord, item: PreparedVariant, context: int) -> VariantRecord:
+def _with_artifact(
+    variant: VariantRecord, item: PreparedVariant, context: int, *, synthetic: bool
+) -> VariantRecord:
     description = item.description
+    artifact = item.artifact()
+    if artifact is not None:
+        artifact = artifact.model_copy(update={"synthetic": synthetic})
     return variant.model_copy(
         update={
             "python": item.python,
             "engine": description.engine if description else None,
             "engine_version": description.engine_version if description else None,
-            "artifact": item.artifact(),
+            "artifact": artifact,
             "context_tokens": context or None,
             "tasks": {
                 name: TaskEngine(
@@ -275,7 +325,7 @@ def _with_prompt(workload: WorkloadRecord, prompt: Prompt | None) -> WorkloadRec
     return workload.model_copy(
         update={
             "prompt_tokens": len(prompt.ids),
-            "prompt_sha256": prompt.sha256,
+            "prompt_sha256": None if prompt.made_up else prompt.sha256,
             "prompt_text": prompt.text,
         }
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
+import io
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import time
-import zipapp
+import zipfile
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -150,21 +152,33 @@ class Session:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         self._log = launch.log.open("ab")
         try:
-            self._process = subprocess.Popen(
-                [*_interpreter(launch.python), launch.runner],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._log,
-                env={**os.environ, **(launch.environment or {})},
-                bufsize=0,
-                # A group of its own: it can be killed with its children, and Ctrl-C is ours.
-                start_new_session=True,
-            )
+            self._spawn([*_interpreter(launch.python), launch.runner], launch.environment or {})
         except OSError as error:
             msg = f"the interpreter {launch.python or sys.executable} can't be started: {error}"
             raise RunnerUnavailableError(
                 msg, remedy="Give the path of a Python 3.11 or newer as `python`."
             ) from error
+        self._meet()
+
+    def _spawn(self, command: list[str], environment: Mapping[str, str]) -> None:
+        """Start the process; its standard error is the log.
+
+        Raises:
+            OSError: it can't be started.
+        """
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, **environment},
+            bufsize=0,
+            # A group of its own: it can be killed with its children, and Ctrl-C is ours.
+            start_new_session=True,
+        )
+
+    def _meet(self) -> None:
+        """Wait for the runner to introduce itself."""
         body = self._receive(time.monotonic() + START_TIMEOUT_S, "start", START_TIMEOUT_S)
         if body.get("method") != "hello":
             self._result(body, "start")  # raises what the worker said
@@ -190,20 +204,23 @@ class Session:
             selector.register(output, selectors.EVENT_READ)
             while not self._inbox:
                 left = deadline - time.monotonic()
-                if left <= 0 or not selector.select(left):
-                    self._kill()
-                    msg = (
-                        f"the runner {self._launch.runner} did not answer {doing} "
-                        f"within {limit_s:g} s"
-                    )
-                    raise RunnerTimeoutError(
-                        msg, remedy="Raise measure.timeout_s if the device is only slow."
-                    )
+                if left <= 0 or not self._wait(selector, left, doing):
+                    raise self._too_late(doing, limit_s)
                 data = os.read(output.fileno(), 1 << 20)
                 if not data:
                     raise self._crash(doing)
                 self._inbox.extend(self._messages(data))
         return self._inbox.pop(0)
+
+    def _wait(self, selector: selectors.BaseSelector, left_s: float, doing: str) -> bool:  # noqa: ARG002
+        """Wait for the process to say something; False where it did not in so many seconds."""
+        return bool(selector.select(left_s))
+
+    def _too_late(self, doing: str, limit_s: float) -> RunnerTimeoutError:
+        """End the process, and say that it did not answer in time."""
+        self._kill()
+        msg = f"the runner {self._launch.runner} did not answer {doing} within {limit_s:g} s"
+        return RunnerTimeoutError(msg, remedy="Raise measure.timeout_s if the device is only slow.")
 
     def _messages(self, data: bytes) -> Iterator[dict[str, Any]]:
         for item in self._decoder.feed(data):
@@ -236,7 +253,7 @@ class Session:
             raise RunnerProtocolError(msg)
         return result
 
-    def _crash(self, doing: str) -> RunnerCrashedError:
+    def _crash(self, doing: str) -> RunnerError:
         """Say how the process ended."""
         process = self._running()
         try:
@@ -244,6 +261,10 @@ class Session:
         except subprocess.TimeoutExpired:  # it closed its streams and lives on
             self._kill()
             code = process.wait()
+        return self._crashed(code, doing)
+
+    def _crashed(self, code: int, doing: str) -> RunnerCrashedError:
+        """Say that the runner ended with a status, or by the signal of a negative one."""
         name = None
         if code < 0:
             with contextlib.suppress(ValueError):
@@ -295,6 +316,25 @@ _REMEDIES = {
 }
 
 
+WORKER_MAIN = """\
+import sys
+
+if sys.argv[1:2] == ["board"]:
+    from edgebench.devices.agent import main
+    from edgebench.runners.scratch import remove_abandoned
+
+    main(sys.argv[2:], remove_abandoned)
+else:
+    from edgebench.runners.worker import main
+
+    main()
+"""
+"""Of the file that travels: on a board the agent starts it a second time, as the runner."""
+
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The first moment that a zip file can name."""
+
+
 def _interpreter(python: str | None) -> list[str]:
     if python is None:
         # -P: a folder that happens to be named edgebench where the user stands is not meant.
@@ -305,18 +345,38 @@ def _interpreter(python: str | None) -> list[str]:
 
 @lru_cache(maxsize=1)
 def worker_file() -> Path:
-    """The worker and all that it may import as one zip file that any Python 3.11 or newer runs."""
+    """The worker and all that it may import as one zip file that any Python 3.11 or newer runs.
+
+    Its name holds the hash of what is in it: a board that has this file has this worker.
+    """
     folder = TemporaryDirectory(prefix="edgebench-worker-")
     atexit.register(folder.cleanup)
-    root = Path(folder.name) / "worker"
-    package = root / "edgebench"
-    # Models are read there where a framework's artifact is made there.
-    for part in ("runners", "models"):
-        (package / part).mkdir(parents=True)
-        for file in resources.files(f"edgebench.{part}").iterdir():
-            if file.name.endswith(".py"):
-                (package / part / file.name).write_bytes(file.read_bytes())
-    (package / "__init__.py").write_text("", encoding="utf-8")
-    target = root.with_suffix(".pyz")
-    zipapp.create_archive(root, target, main="edgebench.runners.worker:main")
+    content = _zipped(
+        {"__main__.py": WORKER_MAIN.encode(), "edgebench/__init__.py": b"", **_parts()}
+    )
+    target = Path(folder.name) / f"worker-{hashlib.sha256(content).hexdigest()[:16]}.pyz"
+    target.write_bytes(content)
     return target
+
+
+def _parts() -> dict[str, bytes]:
+    """The modules that travel, by their place in the file.
+
+    Models are read there where a framework's artifact is made there; devices are what an agent
+    reads on a board.
+    """
+    return {
+        f"edgebench/{part}/{file.name}": file.read_bytes()
+        for part in ("runners", "models", "devices")
+        for file in resources.files(f"edgebench.{part}").iterdir()
+        if file.name.endswith(".py")
+    }
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    """The same files give the same bytes, whenever they were written."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), files[name], zipfile.ZIP_DEFLATED)
+    return made.getvalue()

@@ -1,7 +1,8 @@
 """What a runner's process does in a block: make tokens, or run whole tasks; never both in one.
 
-A task loads its model into an engine of its own. In a process that had made tokens before, its
-peak of memory would be that of both.
+Sustained work makes tokens too, for minutes, and has a process of its own for each stretch. A task
+loads its model into an engine of its own. In a process that had made tokens before, its peak of
+memory would be that of both.
 """
 
 from __future__ import annotations
@@ -11,10 +12,16 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from edgebench.harness import wire
 from edgebench.harness.errors import RunnerProtocolError
-from edgebench.harness.metrics.system import energy_metrics, timeline, window_metrics
+from edgebench.harness.metrics.system import (
+    energy_metrics,
+    meter_energies,
+    timeline,
+    window_metrics,
+)
 from edgebench.harness.metrics.timing import generation_metrics, task_metrics
 from edgebench.harness.prompts import Prompt, TaskText
 from edgebench.harness.results.model import TaskOutput, Tokens
+from edgebench.harness.sustained import NS, Stretch
 from edgebench.runners.base import to_wire
 
 if TYPE_CHECKING:
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.devices.monitor import Window
+    from edgebench.harness.results.model import Measured
     from edgebench.harness.session import Session
     from edgebench.runners.base import Generation, LoadRequest, Scalar, TaskResult
 
@@ -61,7 +69,7 @@ class Work(Protocol):
     """One kind of work."""
 
     @property
-    def kind(self) -> Literal["generate", "task"]:
+    def kind(self) -> Literal["generate", "sustained", "task"]:
         """Of the trials of its repetitions."""
 
     @property
@@ -77,17 +85,25 @@ class Work(Protocol):
     def load(self, session: Session, request: LoadRequest, timeout_s: float) -> Loaded:
         """Load the model."""
 
+    def warm_up(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
+        """One repetition that does not count."""
+
     def run(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
         """One repetition."""
 
 
 class Generating:
-    """Makes tokens, and counts them."""
+    """Makes tokens, and counts them.
+
+    Args:
+        idle: what the machine drew before, in watts; None where nobody looked.
+    """
 
     kind: Literal["generate"] = "generate"
     load_kind: Literal["load"] = "load"
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Measured | None = None) -> None:
+        self._idle = idle
         self._vocabulary_size = 0
 
     def begin(self, session: Session, timeout_s: float) -> None:
@@ -113,13 +129,70 @@ class Generating:
             model.weight_bytes_per_token,
         )
 
+    def warm_up(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
+        """As one that counts."""
+        return self.run(session, prompt, timeout_s)
+
     def run(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
         """Make the tokens of one prompt."""
+        return _Generated(self.generation(session, prompt, timeout_s), self._idle)
+
+    def generation(
+        self, session: Session, prompt: Prompt | TaskText, timeout_s: float
+    ) -> Generation:
+        """One generation, checked."""
         if not isinstance(prompt, Prompt):
             raise _mixed(prompt)
         request = prompt.request()
         answer = session.call("generate", to_wire(request), timeout_s=timeout_s)
-        return _Generated(wire.generation(answer, request, self._vocabulary_size))
+        return wire.generation(answer, request, self._vocabulary_size)
+
+
+class Sustaining:
+    """Makes the tokens of one prompt again and again, for as long as its workload asks.
+
+    Each generation begins with an empty cache: were it one long text, the growing cache would slow
+    the decoding down, and that would be no heat. The time is the runner's own.
+    """
+
+    kind: Literal["sustained"] = "sustained"
+    load_kind: Literal["load"] = "load"
+
+    def __init__(self) -> None:
+        self._generating = Generating()
+
+    def begin(self, session: Session, timeout_s: float) -> None:
+        """Import the framework."""
+        self._generating.begin(session, timeout_s)
+
+    def prepare(self, session: Session, request: LoadRequest, timeout_s: float) -> list[Path]:
+        """What the runner makes before a load."""
+        return self._generating.prepare(session, request, timeout_s)
+
+    def load(self, session: Session, request: LoadRequest, timeout_s: float) -> Loaded:
+        """Load the model."""
+        return self._generating.load(session, request, timeout_s)
+
+    def warm_up(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
+        """One generation."""
+        return self._generating.run(session, prompt, timeout_s)
+
+    def run(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
+        """Generate until the time is over; the last generation is not cut off.
+
+        Args:
+            session: the process.
+            prompt: one that is to be sustained.
+            timeout_s: of each generation.
+        """
+        if not isinstance(prompt, Prompt) or prompt.sustained_s is None:
+            raise _mixed(prompt)
+        made = [self._generating.generation(session, prompt, timeout_s)]
+        while (made[-1].token_ns[-1] - made[0].submitted_ns) / NS < prompt.sustained_s:
+            made.append(self._generating.generation(session, prompt, timeout_s))
+        stretch = Stretch(prompt.sustained_s, tuple(made))
+        stretch.check()
+        return _Sustained(stretch)
 
 
 class RunningTask:
@@ -149,6 +222,10 @@ class RunningTask:
         loaded = wire.loaded_task(session.call("load_task", asked, timeout_s=timeout_s))
         return Loaded(loaded.started_ns, loaded.ready_ns, loaded.effective_options)
 
+    def warm_up(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
+        """As one that counts."""
+        return self.run(session, prompt, timeout_s)
+
     def run(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
         """Run the task on one text."""
         if not isinstance(prompt, TaskText):
@@ -160,6 +237,7 @@ class RunningTask:
 @dataclass(frozen=True, slots=True)
 class _Generated:
     made: Generation
+    idle: Measured | None
 
     def fields(self, window: Window) -> dict[str, object]:
         made = self.made
@@ -168,8 +246,9 @@ class _Generated:
             "metrics": {
                 **generation_metrics(made),
                 **window_metrics(window),
-                **energy_metrics(window, made),
+                **energy_metrics(window, made, self.idle),
             },
+            "power": meter_energies(window, made),
             "tokens": Tokens(
                 prompt_tokens=made.prompt_tokens,
                 depth_tokens=made.depth_tokens,
@@ -181,6 +260,16 @@ class _Generated:
             ),
             "timeline": timeline(window, zero),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Sustained:
+    stretch: Stretch
+
+    def fields(self, window: Window) -> dict[str, object]:
+        """No timeline: it would be as long as the stretch, and says nothing new after a second."""
+        metrics, record = self.stretch.outcome(window)
+        return {"metrics": {**metrics, **window_metrics(window)}, "sustained": record}
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from pathlib import Path
 
+    from edgebench.harness.predict.device import DeviceFacts
     from edgebench.harness.results.model import RunRecord, Trial, VariantRecord
 
 BITS_PER_BYTE = 8
@@ -63,6 +64,8 @@ class ReportData:
         failures: what failed, each kind of failure once.
         by_variant: metrics that need no trial: the model's size.
         parts: the runs that it is made of, at least one; machines and dates are theirs.
+        predicted: devices that are not at hand, which the table of platforms predicts; nothing
+            else looks at them.
     """
 
     run: Run
@@ -71,6 +74,7 @@ class ReportData:
     failures: tuple[FailureView, ...]
     by_variant: Mapping[str, Mapping[str, Summary]]
     parts: tuple[Part, ...]
+    predicted: tuple[DeviceFacts, ...] = ()
 
     @property
     def record(self) -> RunRecord:

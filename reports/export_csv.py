@@ -10,7 +10,10 @@ import io
 import math
 from typing import TYPE_CHECKING
 
+from edgebench.harness.results.record import SYNTHETIC_WEIGHTS
 from edgebench.reports.colours import framework_key
+from edgebench.reports.platforms_table import predictions
+from edgebench.reports.predicted import POWER, csv_figures, efficiency_text
 from edgebench.reports.run_labels import machine_name
 from edgebench.reports.text import one_line
 
@@ -43,8 +46,10 @@ COLUMNS = (
     "flags",
     "status",
     "reason",
+    "weights",
 )
-"""What a row holds. Figures are as stored, in `unit`; `flags` are separated by semicolons."""
+"""What a row holds. Figures are as stored, in `unit`; `flags` are separated by semicolons;
+`weights` says where they are made up, and is empty where they are a model's own."""
 
 _NO_FIGURES = ("",) * (COLUMNS.index("flags") - COLUMNS.index("metric"))
 
@@ -92,12 +97,41 @@ def _rows(data: ReportData) -> Iterator[tuple[str, ...]]:
                 ),
             )
         )
+        made_up = SYNTHETIC_WEIGHTS if part.record.synthetic is not None else ""
         metrics = {**data.by_variant[cell.variant], **cell.metrics}
         # What is known of the file alone is no result of a cell that has none.
         if not cell.metrics:
-            yield (*about, *_NO_FIGURES, *_state(cell), safe(_reason(cell)))
+            yield (*about, *_NO_FIGURES, *_state(cell), safe(_reason(cell)), made_up)
         for key, summary in metrics.items():
-            yield (*about, safe(key), *_figures(summary), *_state(cell), safe(summary.reason or ""))
+            why = safe(summary.reason or "")
+            yield (*about, safe(key), *_figures(summary), *_state(cell), why, made_up)
+    yield from _predicted(data)
+
+
+def _predicted(data: ReportData) -> Iterator[tuple[str, ...]]:
+    """Devices that are not at hand: a range in ``min`` and ``max``, and no median to mix in."""
+    for found in predictions(data):
+        variant = found.variant
+        about = (
+            "",
+            found.facts.name,
+            variant.runner,
+            framework_key(variant),
+            variant.engine or "",
+            variant.engine_version or "",
+            variant.id,
+            variant.quantization,
+            found.workload,
+        )
+        for key, each in csv_figures(found):
+            ends = (_number(each.low), _number(each.high))
+            of_profile = found.facts.sustained_w.said if key == POWER else efficiency_text(found)
+            why = each.reason or of_profile
+            yield (
+                *map(safe, (*about, key, each.unit)),
+                *("", "", "", *ends, "", "0", "predicted" if each.low is not None else ""),
+                *("", "predicted", safe(why)),
+            )
 
 
 def _figures(summary: Summary) -> tuple[str, ...]:

@@ -82,6 +82,7 @@ def _run(part: Part) -> dict[str, object]:
                 "finished_at",
                 "status",
                 "quick",
+                "synthetic",
                 "edgebench_version",
                 "command",
                 "seed",
@@ -117,6 +118,7 @@ def _table(section: Section, table: Table) -> dict[str, object]:
                 "remarks": list(row.remarks),
                 "failed": row.failed,
                 "published": row.published,
+                "predicted": row.predicted,
                 "values": [_value(each) for each in row.values],
             }
             for row in table.rows
@@ -140,7 +142,8 @@ def _value(value: Value) -> dict[str, object]:
     where = value.where
     return {
         "text": value.text,
-        "value": value.sort,
+        # The middle of a predicted range is no figure of anything.
+        "value": None if value.origin == "predicted" and value.low != value.high else value.sort,
         "low": value.low,
         "high": value.high,
         "unit": value.unit,

@@ -261,7 +261,7 @@ def _names(table: Table, *, below: bool) -> Field:
     cells = []
     for row in table.rows:
         name = _broken(row.variant)
-        if row.published:
+        if row.published or row.predicted:
             name = rf"\textit{{{name}}}"
         if below and row.engine:
             # A column of texts is one of paragraphs where it is wide enough for two lines.

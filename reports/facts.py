@@ -16,7 +16,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edgebench.harness.results.model import Artifact, MachineRecord
+    from edgebench.harness.results.model import Artifact, MachineRecord, RunRecord
     from edgebench.reports.data import ReportData
 
 GOVERNOR_FOR_MEASURING = "performance"
@@ -67,6 +67,7 @@ def banners(data: ReportData) -> tuple[Banner, ...]:
                 _("It makes up its tokens and times, for tests of edgebench itself."),
             )
         )
+    found.extend(_synthetic(data))
     found.extend(_not_the_same(data))
     if record.quick:
         found.append(
@@ -99,6 +100,25 @@ def banners(data: ReportData) -> tuple[Banner, ...]:
     if record.stopped_by_budget:
         found.append(_cut(data))
     return tuple(found)
+
+
+def _synthetic(data: ReportData) -> Iterator[Banner]:
+    """Figures of a model that nobody has."""
+    made_up = [each for each in data.parts if each.record.synthetic is not None]
+    if not made_up:
+        return
+    text = _(
+        "Random numbers in the shape of {architectures}. Speed, memory and power are those of such "
+        "a model; what it says, and whatever rates it, means nothing.",
+        architectures=commas(
+            dict.fromkeys(one_line(each.record.synthetic or "") for each in made_up)
+        ),
+    )
+    if len(made_up) < len(data.parts):
+        text = paragraph(
+            (text, _("Runs with them: {runs}.", runs=commas(one_line(e.label) for e in made_up)))
+        )
+    yield Banner(_("Synthetic weights."), text)
 
 
 def _not_the_same(data: ReportData) -> Iterator[Banner]:
@@ -193,6 +213,27 @@ def machine_facts(machine: MachineRecord) -> tuple[tuple[str, str], ...]:
         (_("Python"), machine.python),
         (_("Load before (1, 5, 15 min)"), load),
         (_("Fingerprint"), machine.fingerprint),
+    )
+
+
+def bandwidth_facts(record: RunRecord) -> tuple[tuple[str, str], ...]:
+    """How fast the machine's memory was read, as (fact, value); nothing where it was not."""
+    disturbed = _("disturbed by other processes, so that it is more")
+    return tuple(
+        (
+            _("Memory read, measured"),
+            commas(
+                (
+                    _(
+                        "{bandwidth} GB/s with {threads}",
+                        bandwidth=f"{each.bytes_per_s / 1e9:.1f}",
+                        threads=plural("{count} thread", "{count} threads", each.threads),
+                    ),
+                    *((disturbed,) if each.disturbed else ()),
+                )
+            ),
+        )
+        for each in record.bandwidth
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.results.model import Summary
 from edgebench.harness.store.store import AS_PUBLISHED
-from edgebench.reports.engines import engine_text
+from edgebench.reports.engines import engine_text, made_up_text
 from edgebench.reports.format import number, quantity, scale_for, shown
 from edgebench.reports.framework_choice import (
     NO_FRAMEWORK,
@@ -25,7 +25,7 @@ from edgebench.reports.framework_choice import (
 from edgebench.reports.frameworks_table import offered_value
 from edgebench.reports.languages import _
 from edgebench.reports.languages.recorded import recorded
-from edgebench.reports.languages.words import day_text
+from edgebench.reports.languages.words import commas, day_text
 from edgebench.reports.published.cells import (
     Footnotes,
     chip,
@@ -82,6 +82,8 @@ class _Run:
         self.all = standings(data)
         ran = [each.part for each in self.all if each.chosen is not None]
         self.main = max(data.parts, key=lambda part: sum(each is part for each in ran))
+        texts = map(made_up_text, data.record.variants)
+        self.made_up = tuple(dict.fromkeys(filter(None, texts)))
         self.standings: dict[str, Standing] = {}
         for each in self.all:
             known = self.standings.get(each.key)
@@ -363,7 +365,7 @@ def _measured_row(
 ) -> Row:
     return Row(
         variant=label,
-        engine=_("this run"),
+        engine=commas([_("this run"), *run.made_up]),
         place=place,
         repetitions=0,
         remarks=(),

@@ -95,6 +95,9 @@ class Scale:
 SHARE = Scale("%", 0.01, digits=3)
 """For a share, such as how often two models agree."""
 
+UTILIZATION = Scale("%", 0.01)
+"""For a share whose interval decides how many digits it has."""
+
 CHANGE = Scale("%", 0.01, zero=1.0, signed=True, alone=2)
 """For a ratio, shown as how much it is above or below 1."""
 
@@ -110,6 +113,7 @@ _SCALES = {
     "bits_per_byte": BITS_PER_BYTE,
     "kl_divergence": DIVERGENCE,
     "kl_divergence_p99": DIVERGENCE,
+    "mbu": UTILIZATION,
 }
 """Of metrics whose unit alone does not tell how to show them."""
 

@@ -21,7 +21,7 @@ from edgebench.reports.history_words import run_date, sentences
 from edgebench.reports.languages import _, plural
 from edgebench.reports.languages.words import paragraph
 from edgebench.reports.lines import MOST_LINES, left_out_text
-from edgebench.reports.metric_names import metric_label
+from edgebench.reports.metric_names import label_of
 from edgebench.reports.picture import best_first, looks, some_of_each
 from edgebench.reports.table_model import Column, Row, Table, TableTexts, Value
 from edgebench.reports.text import one_line
@@ -202,6 +202,11 @@ def _nothing(trends: Sequence[Trend]) -> str:
     return _("No step and no drift can be told from noise.")
 
 
+def _column_label(series: Series) -> str:
+    subject = series.subject
+    return f"{label_of(subject.metric, subject.source)}: {one_line(subject.variant)}"
+
+
 def _table(trends: Sequence[Trend], title: str, key: str) -> Table:
     """The newest runs, the newest first, by variant."""
     subject = trends[0].series.subject
@@ -217,7 +222,7 @@ def _table(trends: Sequence[Trend], title: str, key: str) -> Table:
     columns = tuple(
         Column(
             key=f"{subject.metric}-{place}",
-            label=f"{metric_label(subject.metric)}: {one_line(each.series.subject.variant)}",
+            label=_column_label(each.series),
             short=one_line(each.series.subject.variant),
             scale=scale,
             better=None,

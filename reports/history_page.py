@@ -56,7 +56,11 @@ def history_page(found: Sequence[tuple[Series, Findings]]) -> str:
         cpu = one_line(listed[0][0].cpu_model)
         told = tuple(text for series, findings in listed for text in sentences(series, findings))
         testing = any(series.subject.testing for series, _found in listed)
-        made_up = ("The testing runner makes its figures up.",) if testing else ()
+        synthetic = any(series.subject.synthetic for series, _found in listed)
+        made_up = (
+            *(("The figures are of synthetic weights.",) if synthetic else ()),
+            *(("The testing runner makes its figures up.",) if testing else ()),
+        )
         groups.append(
             Group(
                 key=f"group-{number}",

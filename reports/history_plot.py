@@ -78,11 +78,14 @@ def trend_plot(
             title=_("{metric} over runs: {title}", metric=metric_label(key), title=title),
             description=_description(trends),
         ),
-        legend=tuple(
-            (one_line(each.series.name), each.look.style, each.look.dashes) for each in trends
-        ),
+        legend=tuple((_legend(each.series), each.look.style, each.look.dashes) for each in trends),
         remark=remark,
     )
+
+
+def _legend(series: Series) -> str:
+    name = one_line(series.name)
+    return _("{label} (estimated)", label=name) if series.subject.source == "estimated" else name
 
 
 def plot_title(workload: str, key: str) -> str:

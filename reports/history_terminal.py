@@ -7,6 +7,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import metric
+from edgebench.harness.results.record import SYNTHETIC_WEIGHTS
 from edgebench.reports.format import scale_of
 from edgebench.reports.history_words import run_dates, sentences, signed, worse
 from edgebench.reports.text import one_line
@@ -84,7 +85,11 @@ def _listed(found: Sequence[tuple[Series, Findings]]) -> Iterator[str]:
 def _heading(series: Series, what: str = "", indent: str = "") -> list[str]:
     """Variant and workload; what tells it from others of these names; and whether it is made up."""
     subject = series.subject
-    said = (series.apart, "made up by the testing runner" if subject.testing else "")
+    said = (
+        series.apart,
+        SYNTHETIC_WEIGHTS if subject.synthetic else "",
+        "made up by the testing runner" if subject.testing else "",
+    )
     names = f"{what}{one_line(subject.variant)} / {one_line(subject.workload)}"
     parts = [names, *(f"({one_line(each)})" for each in said if each)]
     whole = indent + " ".join(parts)
@@ -103,7 +108,8 @@ def one_series(series: Series, found: Findings) -> Iterator[str]:
     yield ""
     scale = scale_of(subject.metric, subject.unit, series.medians)
     unit = f", {scale.unit}" if scale.unit else ""
-    yield from _heading(series, f"{metric(subject.metric).label}{unit}: ")
+    estimated = " (estimated)" if subject.source == "estimated" else ""
+    yield from _heading(series, f"{metric(subject.metric).label}{estimated}{unit}: ")
     yield from _wrapped(
         f"{one_line(subject.scenario)} · {one_line(series.cpu_model)} "
         f"({one_line(subject.machine)})",
@@ -160,7 +166,8 @@ def _line(series: Series, found: Findings) -> str:
     values = " → ".join(ends) + scale.suffix
     spark = sparkline(series.medians)
     text = f"    {metric(subject.metric).short:<11} {values:<24} {spark:<{SPARK_WIDTH}}"
-    return f"{text}  {_events(series, found)}".rstrip()
+    estimated = "estimated " if subject.source == "estimated" else ""
+    return f"{text}  {estimated}{_events(series, found)}".rstrip()
 
 
 def _events(series: Series, found: Findings) -> str:

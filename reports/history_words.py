@@ -9,7 +9,7 @@ from edgebench.harness.metrics.definitions import metric
 from edgebench.reports.format import scale_of
 from edgebench.reports.languages import _, plural
 from edgebench.reports.languages.words import paragraph, semicolons
-from edgebench.reports.metric_names import metric_label
+from edgebench.reports.metric_names import label_of
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _what(series: Series) -> str:
     subject = series.subject
     return _(
         "{metric} of {variant} on {workload}",
-        metric=metric_label(subject.metric),
+        metric=label_of(subject.metric, subject.source),
         variant=one_line(series.name),
         workload=one_line(subject.workload),
     )

@@ -37,6 +37,8 @@ from edgebench.reports.quality_answer import quality_answer
 from edgebench.reports.quantization import quantization_table
 from edgebench.reports.run_labels import machine_name
 from edgebench.reports.selection.select import selection_of
+from edgebench.reports.sustained import INTRO as SUSTAINED_INTRO
+from edgebench.reports.sustained import sustained_views
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
 from edgebench.reports.tasks import INTRO as TASKS_INTRO
@@ -74,6 +76,7 @@ def render_text(data: ReportData) -> str:
         *_platforms(data),
         *_features(data),
         *_documents(data),
+        *_sustained(data),
         *_tasks(data),
         *_quality(data),
         *_quantization(data),
@@ -174,6 +177,25 @@ def _comparison(data: ReportData) -> Iterator[str]:
     for table in comparison_rows(data):
         yield f"### {markdown(table.workload)}"
         yield from _shown(data, with_verdicts(table, data.sameness))
+
+
+def _sustained(data: ReportData) -> Iterator[str]:
+    views = sustained_views(data)
+    if not views:
+        return
+    yield title(_("Sustained work"))
+    yield _(SUSTAINED_INTRO)
+    for view in views:
+        yield f"### {markdown(view.workload)}"
+        yield from _shown(data, view.table)
+        if view.seen:
+            yield bullets(
+                pair(markdown_code(who), markdown(paragraph((text, view.extent[who]))))
+                for who, text in view.seen
+            )
+        for each in view.over_time:
+            yield f"#### {markdown(each.workload)}"
+            yield from _shown(data, each)
 
 
 def _tasks(data: ReportData) -> Iterator[str]:
@@ -344,7 +366,11 @@ def _machines(data: ReportData) -> Iterator[str]:
         heading = title(_("Machine"))
         yield pair(heading, markdown(machine_name(machine))) if several(data) else heading
         yield bullets(
-            pair(markdown(name), markdown(value)) for name, value in facts.machine_facts(machine)
+            pair(markdown(name), markdown(value))
+            for name, value in (
+                *facts.machine_facts(machine),
+                *facts.bandwidth_facts(part.record),
+            )
         )
         warnings = facts.machine_warnings(machine)
         if warnings:

@@ -51,7 +51,7 @@ def _written(table: Table, names: Collection[str]) -> str:
             _name(row, names),
             *(markdown(row.engine) for _each in engine),
             *(_value(value) for value in row.values),
-            *((str(row.repetitions) if not row.published else "") for _each in counted),
+            *("" if row.published or row.predicted else str(row.repetitions) for _each in counted),
             *(_remarks(row) for _each in remarks),
         ]
         for row in table.rows
@@ -63,7 +63,7 @@ def _written(table: Table, names: Collection[str]) -> str:
 
 
 def _name(row: Row, names: Collection[str]) -> str:
-    if row.published:
+    if row.published or row.predicted:
         return f"*{markdown(row.variant)}*"
     return markdown_code(row.variant) if row.variant in names else markdown(row.variant)
 

@@ -12,6 +12,12 @@ def metric_label(key: str) -> str:
     return _("{metric}, by the engine", metric=metric_label(own)) if own else _(metric(key).label)
 
 
+def label_of(key: str, source: str) -> str:
+    """The same of values from a source; of an estimate, that it is one."""
+    label = metric_label(key)
+    return _("{label} (estimated)", label=label) if source == "estimated" else label
+
+
 def metric_short(key: str) -> str:
     """A metric's name for a narrow column."""
     own = _of_engine(key)

@@ -25,10 +25,11 @@ def not_trusted(data: ReportData) -> Sentence:
     if all(cell.status == "failed" for cell in data.cells.values()) and data.cells:
         return (_("There is nothing to trust: every variant failed, see Failures."),)
     found = [*_whole_run(data), *_failed(data), *_flagged(data)]
-    if data.workload_names and not any(
-        data.summaries(each, "mean_power_w") for each in data.workload_names
-    ):
+    powers = [data.summaries(each, "mean_power_w") for each in data.workload_names]
+    if powers and not any(powers):
         found.append((_("power, which was not measured"),))
+    if any(each.source == "estimated" for power in powers for each in power.values()):
+        found.append((_("power and energy, which are estimated, not measured"),))
     if not found:
         return (_("Nothing failed and no value is flagged; what was not measured has its reason."),)
     return fill("Not to be trusted, or missing: {items}.", items=in_a_row(found, _("; ")))

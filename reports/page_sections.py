@@ -29,6 +29,8 @@ from edgebench.reports.quality_answer import quality_answer
 from edgebench.reports.quantization import quantization_table
 from edgebench.reports.selection.limits import limit_texts
 from edgebench.reports.selection.select import requirements_of, selection_of
+from edgebench.reports.sustained import INTRO as SUSTAINED_INTRO
+from edgebench.reports.sustained import sustained_views
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
 from edgebench.reports.tasks import INTRO as TASKS_INTRO
@@ -94,6 +96,7 @@ _NEEDS = {
     "frameworks": "frameworks",
     "comparison": "tables",
     "tasks": "tasks",
+    "sustained": "sustained",
     "quality": "quality",
     "quantization": "formats",
     "fronts": "fronts",
@@ -119,7 +122,7 @@ def _order() -> tuple[tuple[str, tuple[str, ...]], ...]:
         (
             _("Compare"),
             (
-                *("comparison", "tasks", "quantization", "fronts", "quality"),
+                *("comparison", "sustained", "tasks", "quantization", "fronts", "quality"),
                 *("platforms", "features", "documents"),
             ),
         ),
@@ -136,6 +139,7 @@ def _titles() -> dict[str, str]:
         "frameworks": _("Frameworks"),
         "comparison": _("Comparison"),
         "tasks": _("Tasks"),
+        "sustained": _("Sustained work"),
         "quantization": _("Quantisation"),
         "quality": _("Quality"),
         "fronts": _("Quality against cost"),
@@ -214,6 +218,11 @@ def _compare(data: ReportData) -> dict[str, object]:
         "tables": [with_verdicts(each, data.sameness) for each in comparison_rows(data)],
         "tasks": task_tables(data),
         "tasks_intro": _(TASKS_INTRO),
+        "sustained": [
+            (view, plots.sustained_plots(data, view, name=f"sustained-{number}"))
+            for number, view in enumerate(sustained_views(data))
+        ],
+        "sustained_intro": _(SUSTAINED_INTRO),
         "quality_intro": _(QUALITY_INTRO),
         "fronts_intro": _(FRONTS_INTRO),
         "quality": [
@@ -243,7 +252,7 @@ def _look(data: ReportData) -> dict[str, object]:
         },
         "history": history_view(data),
         "roofline": plots.roofline_plots(data, name="roofline"),
-        "roofline_intro": plots.how_to_read(),
+        "roofline_intro": plots.how_to_read(data),
         "gap_plots": plots.token_plots(data),
         "memory_workload": workload,
         "memory_plots": plots.memory_plots(data, workload, name="memory") if workload else (),

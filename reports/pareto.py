@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from edgebench.harness.metrics.definitions import metric
 from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.quality.figures import MIN_WINDOWS
+from edgebench.harness.results.summary import weakest
 from edgebench.reports.dominance import ALIKE_COST, Place, dominating
 from edgebench.reports.format import PERPLEXITY, Scale, percent, scale_for, shown
 from edgebench.reports.languages import N_, _, plural
 from edgebench.reports.languages.words import commas, lowered, paragraph
-from edgebench.reports.metric_names import metric_label
+from edgebench.reports.metric_names import label_of, metric_label
 from edgebench.reports.quality import quality_summaries
 from edgebench.reports.quantization import main_quality, speed_workload
 from edgebench.reports.sentences import Name, Sentence, fill, listed
@@ -324,7 +325,8 @@ def _front(
         if each not in both
     )
     scale = scale_for(known.unit, [costs[each].median for each in both])
-    return Front(key, metric_label(key), higher, scale, workload, points, absent, judged)
+    label = label_of(key, weakest(point.cost.source for point in points) if points else "")
+    return Front(key, label, higher, scale, workload, points, absent, judged)
 
 
 def _cost(point: Point) -> float:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from edgebench.harness.mbu import roof_of
 from edgebench.harness.metrics.definitions import metric
 from edgebench.harness.results.model import Summary
 from edgebench.reports.colours import framework_colours
+from edgebench.reports.engines import made_up_text
 from edgebench.reports.format import SHARE, Scale, number, percent, scale_for
 from edgebench.reports.framework_choice import (
     NO_FRAMEWORK,
@@ -17,7 +19,7 @@ from edgebench.reports.framework_choice import (
     standings,
     workloads_of,
 )
-from edgebench.reports.languages import _
+from edgebench.reports.languages import _, plural
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import commas, paragraph
 from edgebench.reports.metric_names import metric_label, metric_short
@@ -26,6 +28,12 @@ from edgebench.reports.physics import (
     power_column_agrees,
     published_bytes_per_token,
     published_size,
+)
+from edgebench.reports.predicted import (
+    predicted_devices,
+    predicted_meaning,
+    predicted_row,
+    unfit_meaning,
 )
 from edgebench.reports.published.cells import (
     Footnotes,
@@ -48,6 +56,7 @@ if TYPE_CHECKING:
     from edgebench.reports.data import Part, ReportData
     from edgebench.reports.framework_choice import Standing
     from edgebench.reports.physics import PlatformCheck
+    from edgebench.reports.predicted import PredictedDevice
     from edgebench.reports.table_model import Column
 
 POWER, PER_WATT, READ = "mean_power_w", "rate_per_watt", "weight_bytes_per_token"
@@ -72,6 +81,7 @@ def platforms_table(data: ReportData) -> Table:
         _row(data, part, best, place, columns, footnotes)
         for place, (part, best) in enumerate(stand_ins)
     ]
+    rows += predicted_rows(data, stand_ins, len(rows), columns, footnotes)
     rows += [
         _published(check, len(rows) + at, columns, footnotes)
         for at, check in enumerate(platform_checks())
@@ -88,6 +98,43 @@ def platforms_table(data: ReportData) -> Table:
         ),
         notes=_notes(data, [each for _part, each in stand_ins if each and each.chosen]),
     )
+
+
+def predicted_rows(
+    data: ReportData,
+    stand_ins: Sequence[tuple[Part, Standing | None]],
+    place: int,
+    columns: Sequence[Column],
+    footnotes: Footnotes,
+) -> list[Row]:
+    """Of the devices that the report was asked to predict; the fastest variant of all stands in."""
+    part, best = _fastest_of_all(stand_ins)
+    if part is None or best is None or best.chosen is None:
+        return []
+    workload = rate_workload(data, best.chosen)
+    model = model_text(part, best.chosen)
+    return [
+        predicted_row(each, best.name, model, place + at, columns, footnotes)
+        for at, each in enumerate(predicted_devices(data, best.chosen, workload))
+    ]
+
+
+def predictions(data: ReportData) -> tuple[PredictedDevice, ...]:
+    """What the table of platforms predicts, for forms that have other tables."""
+    found = standings(data)
+    _part, best = _fastest_of_all(
+        [(part, fastest([each for each in found if each.part is part])) for part in data.parts]
+    )
+    if best is None or best.chosen is None:
+        return ()
+    return predicted_devices(data, best.chosen, rate_workload(data, best.chosen))
+
+
+def _fastest_of_all(
+    stand_ins: Sequence[tuple[Part, Standing | None]],
+) -> tuple[Part | None, Standing | None]:
+    able = [(part, each) for part, each in stand_ins if each is not None and each.chosen]
+    return max(able, key=lambda pair: pair[1].rate or 0.0, default=(None, None))
 
 
 def rate_workload(data: ReportData, variant: VariantRecord) -> str:
@@ -234,22 +281,46 @@ def _row(
         GIGABYTES_PER_S,
         footnotes,
     )
-    by_key[PEAK_SHARE] = footnotes.missing(
-        _("the memory bandwidth of this machine was not measured")
-    )
+    by_key[PEAK_SHARE] = _share_measured(part, variant, by_key[IMPLIED], footnotes)
     by_key["platform"] = Value(machine.architecture, source="observed")
     by_key["model"] = Value(model_text(part, variant), source="observed")
     flags = [flag_text(each) for each in cell.flags]
     fake = [_("no framework")] if best.runner == NO_FRAMEWORK else []
     return Row(
         variant=device,
-        engine=f"{best.name} · {one_line(variant.id)}",
+        engine=" · ".join(filter(None, (best.name, one_line(variant.id), made_up_text(variant)))),
         place=place,
         repetitions=cell.n,
         remarks=(*fake, *flags),
         failed=False,
         values=tuple(by_key[each.key] for each in columns),
         colour=framework_colours(data.record.variants)[variant.id],
+    )
+
+
+def _share_measured(
+    part: Part, variant: VariantRecord, implied: Value, footnotes: Footnotes
+) -> Value:
+    """Of the bandwidth that was measured on the machine itself, with the variant's threads."""
+    roof = roof_of(part.record, variant)
+    if roof is None:
+        return footnotes.missing(_("the memory bandwidth of this machine was not measured"))
+    if implied.sort is None:
+        return footnotes.missing(implied.reason or _("not measured"))
+    share = implied.sort / roof.bytes_per_s
+    text = _(
+        "Of the {bandwidth} GB/s that {threads} read here, measured: a real memory's, and not the "
+        "theoretical peak of the published rows.",
+        bandwidth=number(roof.bytes_per_s / 1e9, 1),
+        threads=plural("{count} thread", "{count} threads", roof.threads),
+    )
+    return Value(
+        number(100 * share, 0),
+        sort=share,
+        unit="1",
+        source="derived",
+        footnote=footnotes.number(text),
+        reason=text,
     )
 
 
@@ -352,6 +423,8 @@ def _remarks(data: ReportData, rows: Sequence[Row]) -> tuple[tuple[str, str], ..
             "the published rate takes more than the peak if a token reads as many bytes as the "
             "document itself says that the model has"
         ),
+        _("predicted"): predicted_meaning(),
+        _("does not fit"): unfit_meaning(),
         _("no framework"): _("the fake runner makes its figures up, to try edgebench out"),
     }
     return tuple((text, meaning) for text, meaning in known.items() if text in used)
@@ -372,6 +445,11 @@ def _notes(data: ReportData, found: Sequence[Standing]) -> tuple[str, ...]:
         )
         if found
         else _("This run measured no decode rate."),
+        *(
+            [_("No device is predicted, since there is no rate of this run to begin with.")]
+            if data.predicted and not found
+            else []
+        ),
         _(
             "Weights read per token of {model} {quantization} are counted from its architecture: "
             "32 layers of 4 × 4096² + 3 × 4096 × 11008 weights at 4.5 bits, the output layer of "

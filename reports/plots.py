@@ -11,6 +11,7 @@ from edgebench.reports.memory_plot import memory_plots
 from edgebench.reports.pareto_plot import front_plot
 from edgebench.reports.picture import LONGEST_LABEL, Look, Plot, looks, short
 from edgebench.reports.roofline_plot import how_to_read, roofline_plot, roofline_plots
+from edgebench.reports.sustained_plot import sustained_plots
 
 __all__ = [
     "LONGEST_LABEL",
@@ -25,6 +26,7 @@ __all__ = [
     "roofline_plot",
     "roofline_plots",
     "short",
+    "sustained_plots",
     "time_plot",
     "token_plots",
 ]

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import metric
-from edgebench.harness.quality.cell import windows_by_variant
+from edgebench.harness.quality.cell import MEANINGLESS, windows_by_variant
 from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.harness.results.model import Summary
 from edgebench.reports.differences import differences
 from edgebench.reports.format import BITS_PER_BYTE, CHANGE, SHARE
 from edgebench.reports.languages import N_, _
+from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.quality_text import (
     protocol_text,
     same_text_note,
@@ -80,11 +81,53 @@ class QualityView:
 
 
 def quality_views(data: ReportData) -> tuple[QualityView, ...]:
-    """One for each workload that rates a text."""
+    """One for each workload that rates a text, or would have."""
     return tuple(
         _view(data, workload, workload.quality)
-        for workload in data.record.workloads
         if workload.quality
+        else _unrated(data, workload.name)
+        for workload in data.record.workloads
+        if workload.quality or _is_left_out(data, workload)
+    )
+
+
+def not_rated(data: ReportData) -> str:
+    """Why no text was rated, where that is so."""
+    if any(_is_left_out(data, each) for each in data.record.workloads):
+        return recorded(MEANINGLESS)
+    return _("no text was rated")
+
+
+def _is_left_out(data: ReportData, workload: WorkloadRecord) -> bool:
+    """Whether nobody rated a text on purpose."""
+    return workload.kind == "quality" and any(
+        data.cell(workload.name, each).left_out for each in data.variant_ids
+    )
+
+
+def _unrated(data: ReportData, workload: str) -> QualityView:
+    """A text that nobody rated on purpose: no values, and why."""
+    keys = ("perplexity", "bits_per_byte")
+    summaries = {
+        key: {each: data.summary(workload, each, key) for each in data.variant_ids} for key in keys
+    }
+    table = table_of(
+        data,
+        workload,
+        summaries,
+        best={},
+        dresses=dresses(),
+        texts=TableTexts(how="", marked="", counted=""),
+        kind="quality",
+    )
+    why = next((each.reason for each in summaries[keys[0]].values() if each and each.reason), "")
+    return QualityView(
+        workload=workload,
+        table=settled(table),
+        protocol=(),
+        short=recorded(why),
+        differences=None,
+        few_windows=False,
     )
 
 

@@ -6,8 +6,9 @@ the figures allow: a token takes 2 floating-point operations for each parameter,
 traffic is the weights alone. Attention and the KV cache are left out; both are small against the
 weights while a context is short.
 
-The machine's roofs are not measured. What is known is that they are at least as high as the
-highest rates that any variant reached, which is what is drawn.
+The memory's roof is the bandwidth that was measured on the machine, where it was. The roof of the
+arithmetic is not measured: what is known is that it is at least as high as the highest rate that
+any variant reached, which is what is drawn; of a memory that was not measured, the same.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from edgebench.reports.languages import _
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from edgebench.harness.results.device import BandwidthRecord
     from edgebench.harness.results.model import MachineRecord, VariantRecord, WorkloadRecord
     from edgebench.reports.data import ReportData
 
@@ -66,6 +68,8 @@ class Roofline:
         byte_rate: the highest that any variant reached on any workload, bytes/s.
         flop_rate: the highest that any variant reached on any workload, FLOP/s.
         absent: variants that have no point, and what they lack.
+        memory: the fastest measured reading of the machine's memory; None where there is none
+            that nothing disturbed.
     """
 
     machine: str
@@ -74,11 +78,21 @@ class Roofline:
     byte_rate: float
     flop_rate: float
     absent: tuple[tuple[str, str], ...]
+    memory: BandwidthRecord | None = None
+
+    @property
+    def slope(self) -> float:
+        """The memory's roof in bytes/s: as it was measured, else the most that was reached."""
+        return self.byte_rate if self.memory is None else self.memory.bytes_per_s
 
     @property
     def ridge(self) -> float:
         """The intensity from which on the arithmetic limits, were these the machine's roofs."""
-        return self.flop_rate / self.byte_rate
+        return self.flop_rate / self.slope
+
+    def memory_share(self, point: Reached) -> float | None:
+        """How much of the measured roof a point takes; None where it was not measured."""
+        return None if self.memory is None else point.byte_rate / self.memory.bytes_per_s
 
 
 def rooflines(data: ReportData) -> tuple[Roofline, ...]:
@@ -101,6 +115,7 @@ def rooflines(data: ReportData) -> tuple[Roofline, ...]:
                 absent=tuple(
                     (each.id, _lacking(each)) for each in variants if each.id not in drawn
                 ),
+                memory=_measured(data, machine),
             )
         )
     return tuple(found)
@@ -115,6 +130,18 @@ def _by_machine(data: ReportData) -> Iterator[tuple[MachineRecord, Sequence[Vari
         own.setdefault(machine.fingerprint, set()).update(part.variants)
     for fingerprint, machine in machines.items():
         yield machine, [each for each in data.record.variants if each.id in own[fingerprint]]
+
+
+def _measured(data: ReportData, machine: MachineRecord) -> BandwidthRecord | None:
+    """The fastest of the readings that the machine's runs hold."""
+    found = [
+        each
+        for part in data.parts
+        if part.record.machine.fingerprint == machine.fingerprint
+        for each in part.record.bandwidth
+        if not each.disturbed
+    ]
+    return max(found, key=lambda each: each.bytes_per_s, default=None)
 
 
 def _reached(data: ReportData, variant: VariantRecord) -> Iterator[Reached]:

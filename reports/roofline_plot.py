@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from edgebench.reports import svg
-from edgebench.reports.format import decimals_for, number
+from edgebench.reports.format import decimals_for, number, percent
 from edgebench.reports.languages import _, plural
 from edgebench.reports.languages.words import commas, semicolons
 from edgebench.reports.lines import left_out_text
@@ -40,7 +40,7 @@ HEIGHT = 300
 GIGA = 1e9
 MOST_VARIANTS = 40
 MOST_NAMED = 5
-ROOF_TEXT = 100
+ROOF_TEXT = 80
 """Room for the figure at the level roof, in pixels."""
 
 _ROOM = 1.7
@@ -65,8 +65,23 @@ def roofline_plot(data: ReportData, *, name: str) -> Plot | None:
     return _plot(data, found[0], name=name) if found else None
 
 
-def how_to_read() -> str:
-    """What the pictures show and what they leave out, a few sentences."""
+def how_to_read(data: ReportData | None = None) -> str:
+    """What the pictures show and what they leave out, a few sentences.
+
+    Args:
+        data: the report's data; of a machine whose memory was not measured where None.
+    """
+    if data is not None and any(each.memory for each in rooflines(data)):
+        return _(
+            "Filled points are the generation of tokens, hollow ones the prompt. A token takes 2 "
+            "FLOP for each parameter; the weights are read once for each generated token, and "
+            "once for the whole prompt (an engine that takes it in parts reads them more often, "
+            "and its point belongs further left). The KV cache and the attention are left out. "
+            "The solid line is how fast memory was read on the machine, measured; a generation "
+            "above it can't be right, unless its weights stay in a cache. A line that says ≥ was "
+            "not measured: it is the highest that any variant reached, so the true roof is at "
+            "least that high."
+        )
     return _(
         "Filled points are the generation of tokens, hollow ones the prompt. A token takes 2 FLOP "
         "for each parameter; the weights are read once for each generated token, and once for the "
@@ -110,7 +125,7 @@ def _plot(data: ReportData, found: Roofline, *, name: str) -> Plot:
             ),
             description=_said(found, points),
         ),
-        legend=_legend(data, points, seen),
+        legend=_legend(data, found, points, seen),
         remark=_remark(found, len(known) - len(drawn)),
     )
 
@@ -132,11 +147,12 @@ def _axes(axes: Axes, found: Roofline, points: Sequence[Reached]) -> None:
 
 def _roofs(axes: Axes, found: Roofline) -> None:
     (left, right), bottom = axes.get_xlim(), axes.get_ylim()[0]
-    top, slope = found.flop_rate / GIGA, found.byte_rate / GIGA
+    top, slope = found.flop_rate / GIGA, found.slope / GIGA
     begin = max(left, bottom / slope)
     line: dict[str, Any] = {"color": svg.MUTED, "linewidth": 1.2, "linestyle": (0, (6, 3))}
     if begin < found.ridge:
-        axes.plot([begin, found.ridge], [begin * slope, top], **line)
+        measured = {"linestyle": "solid"} if found.memory else {}
+        axes.plot([begin, found.ridge], [begin * slope, top], **line | measured)
     axes.plot([max(found.ridge, left), right], [top, top], **line)
     written: dict[str, Any] = {"color": svg.MUTED, "fontsize": 9.5}
     to_pixels, back = axes.transData, axes.transData.inverted()
@@ -150,7 +166,8 @@ def _roofs(axes: Axes, found: Roofline) -> None:
         middle = math.sqrt(begin * found.ridge)
         across, up = to_pixels.transform((middle, middle * slope))
         x, y = back.transform((across - 7, up + 7))
-        axes.text(x, y, f"≥ {_figure(slope)} GB/s", ha="right", va="bottom", **written)
+        said = f"{_figure(slope)} GB/s" if found.memory else f"≥ {_figure(slope)} GB/s"
+        axes.text(x, y, said, ha="right", va="bottom", **written)
 
 
 def _steps(axes: Axes, found: Roofline) -> list[tuple[float, float]]:
@@ -173,19 +190,39 @@ def _point(axes: Axes, each: Reached, look: Look) -> None:
 
 
 def _legend(
-    data: ReportData, points: Sequence[Reached], seen: dict[str, Look]
+    data: ReportData, found: Roofline, points: Sequence[Reached], seen: dict[str, Look]
 ) -> tuple[tuple[str, str, str], ...]:
     numbers = {each.variant: each.number for each in points}
     if len(points) > MOST_NUMBERS:
         return frameworks_legend(data.record.variants, numbers)
+    shares = {
+        each.variant: share
+        for each in points
+        if each.phase == "decode" and (share := found.memory_share(each)) is not None
+    }
     return tuple(
-        (f"{place}: {one_line(variant)}", seen[variant].style, "")
+        (_entry(place, variant, shares.get(variant)), seen[variant].style, "")
         for variant, place in numbers.items()
     )
 
 
+def _entry(place: int, variant: str, share: float | None) -> str:
+    named = f"{place}: {one_line(variant)}"
+    if share is None:
+        return named
+    return _("{variant}, {share} of the memory's roof", variant=named, share=percent(share))
+
+
 def _remark(found: Roofline, left_out: int) -> str:
     said = [left_out_text(left_out)]
+    if found.memory is not None:
+        said.append(
+            _(
+                "memory measured: {bytes} GB/s with {threads}",
+                bytes=_figure(found.memory.bytes_per_s / GIGA),
+                threads=plural("{count} thread", "{count} threads", found.memory.threads),
+            )
+        )
     for why in dict.fromkeys(why for _variant, why in found.absent):
         names = [short(variant) for variant, each in found.absent if each == why]
         more = len(names) - MOST_NAMED
@@ -209,6 +246,14 @@ def _said(found: Roofline, points: Sequence[Reached]) -> str:
         )
         for each in points
     )
+    if found.memory is not None:
+        return _(
+            "The highest that was reached: {flop} GFLOP/s. Memory, measured: {bytes} GB/s. "
+            "{points}.",
+            flop=_figure(found.flop_rate / GIGA),
+            bytes=_figure(found.memory.bytes_per_s / GIGA),
+            points=each_said,
+        )
     return _(
         "The highest that was reached: {flop} GFLOP/s and {bytes} GB/s. {points}.",
         flop=_figure(found.flop_rate / GIGA),

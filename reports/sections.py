@@ -14,6 +14,7 @@ from edgebench.reports.parts import runs_table
 from edgebench.reports.platforms_table import platforms_table
 from edgebench.reports.quality import quality_views
 from edgebench.reports.quantization import quantization_table
+from edgebench.reports.sustained import sustained_views
 from edgebench.reports.sweeps import sweeps
 from edgebench.reports.table import comparison_rows
 from edgebench.reports.tasks import task_tables
@@ -61,6 +62,9 @@ def table_sections(data: ReportData, selection: Selection | None) -> tuple[Secti
     quality: list[Table | None] = []
     for number, view in enumerate(views):
         quality += [view.table, difference_table(view, number)]
+    sustained: list[Table | None] = []
+    for each in sustained_views(data):
+        sustained += [each.table, *each.over_time]
     found = (
         ("runs", _("Runs"), [runs_table(data)]),
         ("choice", _("Recommendation"), [_measured(selection)]),
@@ -73,6 +77,7 @@ def table_sections(data: ReportData, selection: Selection | None) -> tuple[Secti
         ("platforms", _("Platforms"), [platforms_table(data)]),
         ("features", _("Features"), features_tables(data)),
         ("documents", _("The documents' figures"), document_notes(data).tables),
+        ("sustained", _("Sustained work"), sustained),
         ("tasks", _("Tasks"), [each.table for each in task_tables(data)]),
         ("quality", _("Quality"), quality),
         ("formats", _("Quantisation"), [formats.table if formats else None]),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ALWAYS = ("decode_rate", "ttft_s", "prefill_rate", "itl_p95_s", "peak_rss_bytes", "model_bytes")
 """Columns that a comparison has even where nothing was measured: the dash is the finding."""
 
-WHERE_MEASURED = ("load_s", "load_cold_s", "energy_per_token_j", "rate_per_watt")
+WHERE_MEASURED = ("load_s", "load_cold_s", "energy_per_token_j", "rate_per_watt", "mbu")
 """Columns that are shown where any variant has a value."""
 
 _LEAST_TO_COMPARE = 2
@@ -49,6 +49,8 @@ def flag_text(flag: str) -> str:
         "few_repetitions": _("few repetitions"),
         "cut_by_budget": _("cut by budget"),
         "quick": _("quick look"),
+        "throttled": _("throttled"),
+        "above_bandwidth": _("broken: above the memory's bandwidth"),
     }.get(flag, flag.replace("_", " "))
 
 
@@ -78,6 +80,14 @@ def flag_meaning(flag: str, protocol: ProtocolRecord) -> str:
             budget=duration(protocol.time_budget_s),
         ),
         "quick": _("a quick run: shorter and fewer repetitions, not a measurement"),
+        "throttled": _(
+            "rate and clock fell together while the work went on: heat, or a limit of power"
+        ),
+        "above_bandwidth": _(
+            "the decode rate takes more bytes a second than this machine's memory was measured to "
+            "deliver at its fastest, so the rate or the count of what a token reads is wrong, "
+            "unless the weights stay in a cache"
+        ),
     }.get(flag, _("a remark that this edgebench does not know"))
 
 
@@ -322,7 +332,7 @@ def _value(
     no_interval = one_line(recorded(said or ""))
     return replace(
         value,
-        chip=_(summary.source) if len(column.sources) > 1 else "",
+        chip=_(summary.source) if len(column.sources) > 1 else value.chip,
         flags=tuple(flag_text(flag) for flag in cell.flags),
         best=best,
         footnote=footnotes.number(no_interval) if no_interval else None,

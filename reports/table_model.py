@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from edgebench.harness.metrics.definitions import Better
     from edgebench.reports.format import Scale
 
-Origin = Literal["measured", "offered", "published", "judgement"]
+Origin = Literal["measured", "offered", "published", "judgement", "predicted"]
 """Where a value is from: this run; what a runner says it offers; a document's figure; a document's
-opinion."""
+opinion; a prediction, with `low` and `high` the ends of what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,7 @@ class Row:
         failed: whether it has no values because it failed.
         values: in the order of the columns.
         published: whether it is quoted from a document whole.
+        predicted: whether it is of a device that is not at hand, and nothing of it was measured.
         colour: the class of its framework's colour, or empty; see `edgebench.reports.colours`.
     """
 
@@ -122,6 +123,7 @@ class Row:
     failed: bool
     values: tuple[Value, ...]
     published: bool = False
+    predicted: bool = False
     colour: str = ""
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edgebench.reports.format import shown
+from edgebench.reports.languages import N_, _
 from edgebench.reports.table_model import Value
 
 if TYPE_CHECKING:
     from edgebench.harness.results.model import Summary
     from edgebench.reports.format import Scale
+
+ESTIMATED = N_("estimated")
 
 
 def value_of(summary: Summary, scale: Scale) -> Value:
@@ -29,4 +32,6 @@ def value_of(summary: Summary, scale: Scale) -> Value:
         unit=summary.unit,
         n=summary.n,
         source=summary.source,
+        # Wherever an estimate stands, it says so, whatever else stands in its column.
+        chip=_(ESTIMATED) if summary.source == ESTIMATED else "",
     )

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 KEYS = ("decode_rate", "ttft_s", "prefill_rate", "peak_rss_bytes")
 """Four columns with intervals are what 80 characters hold."""
 
+NO_ROOM = ("ttft_relative", "implied_bandwidth", "bandwidth_share")
+"""Columns of the documents' tables that 80 characters have no room for."""
+
 QUALITY_COLUMNS = (
     "perplexity",
     "perplexity_ratio",
@@ -132,6 +135,30 @@ def formats_table(found: QuantizationTable) -> Printed:
     )
     table.caption = Text("\n".join([found.short, *reasons]))
     table.caption_justify = "left"
+    return table
+
+
+def document_table(found: Table) -> Printed:
+    """A run's rows of a table as the documents have it, readable at 80 columns.
+
+    What the documents themselves say is left to the report: a terminal has no room for both.
+    """
+    own = [row for row in found.rows if not row.published]
+    shown = [
+        place
+        for place, column in enumerate(found.columns)
+        if not column.words
+        and column.key not in NO_ROOM
+        and any(row.values[place].sort is not None for row in own)
+    ]
+    columns = [found.columns[place] for place in shown]
+    table = _of(columns, one_line(found.texts.rows))
+    table.title = Text(one_line(found.workload), style="bold")
+    table.title_justify = "left"
+    table.add_row(Text(), *(Text(column.scale.unit, style="dim") for column in columns))
+    for row in own:
+        cells = [_cell(row.values[place], interval=True, number=None) for place in shown]
+        table.add_row(_name(row, counted=True), *cells)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
+    from edgebench.harness.predict.device import DeviceFacts
     from edgebench.reports.data import ReportData
 
 FORMATS = ("md", "html", "csv", "json", "latex")
@@ -33,6 +35,7 @@ def write_reports(
     out: str | os.PathLike[str] | None = None,
     formats: Sequence[str] = DEFAULT_FORMATS,
     language: str = ENGLISH,
+    predict: Sequence[DeviceFacts] = (),
 ) -> tuple[Path, ...]:
     """Write a report, in place of older ones: of one run, or one report of several.
 
@@ -44,6 +47,7 @@ def write_reports(
             several runs `COMBINED`.
         formats: some of `FORMATS`.
         language: one of `LANGUAGES`. Its tag stands in the file's name where it is not English.
+        predict: devices that are not at hand, which the table of platforms predicts.
 
     Returns:
         The files, in the order of `formats`.
@@ -58,7 +62,7 @@ def write_reports(
         msg = f"there is no language {language!r}"
         raise UsageError(msg, remedy=f"Languages: {', '.join(LANGUAGES)}.")
     folder = Path(out) if out is not None else _own_folder(run_dirs)
-    made = _rendered(run_dirs, formats, language, folder)
+    made = _rendered(run_dirs, formats, language, folder, predict)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -94,7 +98,11 @@ def _own_folder(run_dirs: Sequence[str | os.PathLike[str]]) -> Path:
 
 
 def _rendered(
-    run_dirs: Sequence[str | os.PathLike[str]], formats: Sequence[str], tag: str, folder: Path
+    run_dirs: Sequence[str | os.PathLike[str]],
+    formats: Sequence[str],
+    tag: str,
+    folder: Path,
+    predict: Sequence[DeviceFacts],
 ) -> list[str]:
     # Imported late: drawing needs matplotlib, which the command line must not wait for.
     from edgebench.reports.combine import combined  # noqa: PLC0415
@@ -102,7 +110,7 @@ def _rendered(
 
     renderers = [_renderer(each, folder) for each in formats]
     with languages.language(tag):
-        data = combined(run_dirs)
+        data = replace(combined(run_dirs), predicted=tuple(predict))
         with collected_before():
             return [render(data) for render in renderers]
 

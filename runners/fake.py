@@ -65,6 +65,7 @@ class FakeRunner:
         self._calls = 0
         self._ratings = 0
         self._context = 0
+        self._virtual_ns = self._first_ns = 0
         self._model = ""
         self._ballast: bytearray | None = None
         self._prepared: Path | None = None
@@ -108,19 +109,21 @@ class FakeRunner:
             msg = "makes is no option of loading"
             raise RunnerFailure(msg, reason="invalid")
         self._calls = self._ratings = 0
+        self._virtual_ns = self._first_ns = 0
         self._context = request.context_tokens
         path = Path(request.model_path)
         content = _content(path)
         self._model = hashlib.sha256(content).hexdigest()
         if not request.vocab_only:
             self._load_weights()
-        says = self._options["says_engine"]
+        says, weights = self._options["says_engine"], self._options["weight_bytes"]
         return LoadedModel(
             effective_options={"threads": self._options["threads"], "context": self._context},
             vocabulary_size=self._number("vocabulary"),
             architecture="fake",
             parameters=len(content) + (len(self._prepared.read_text()) if self._prepared else 0),
             chat_template=CHAT_TEMPLATE,
+            weight_bytes_per_token=None if weights is None else int(weights),
             engine=None if says is None else str(says),
             engine_version=None if says is None else "2",
         )
@@ -151,8 +154,9 @@ class FakeRunner:
             msg = "the fake framework was told to refuse this prompt"
             raise RunnerFailure(msg)
         seed = f"{self._model},{list(request.depth_ids)},{list(request.prompt_ids)}"
-        clock = _Clock(virtual=bool(self._options["virtual_clock"]))
+        clock = _Clock(virtual=bool(self._options["virtual_clock"]), after=self._virtual_ns)
         submitted = clock.now()
+        self._first_ns = self._first_ns or submitted
         tokenized = None
         if request.prompt_text is not None:
             if self.tokenize(request.prompt_text) != list(request.prompt_ids):
@@ -167,11 +171,13 @@ class FakeRunner:
             if position == self._number("fail_at_token"):
                 self._misbehave(fail)
             if position:
-                clock.wait(self._pace("token_s", position))
+                slow = self._slowness((clock.now() - self._first_ns) / NS)
+                clock.wait(slow * self._pace("token_s", position))
             digest = hashlib.sha256(f"{seed},{position}".encode()).digest()
             ids.append(3 + digest[0])
             stamps.append(clock.now())
         self._calls += 1
+        self._virtual_ns = clock.now()
         told = {"two": 2, "none": 0}.get(str(self._options["tells"]), len(ids))
         return _spoiled(
             Generation(
@@ -288,6 +294,10 @@ class FakeRunner:
     def _number(self, name: str) -> int:
         return int(self._options.get(name) or 0)
 
+    def _slowness(self, after_s: float) -> float:
+        begins = float(self._options["slow_after_s"] or 0)
+        return float(self._options["slow_factor"] or 0) if begins and after_s >= begins else 1.0
+
     def _pace(self, name: str, position: int) -> float:
         digest = hashlib.sha256(f"{os.getpid()},{self._calls},{position},{name}".encode()).digest()
         share = digest[0] / 255 * 2 - 1
@@ -323,11 +333,16 @@ def _content(path: Path) -> bytes:
 
 
 class _Clock:
-    """Real time, or the time that would have passed."""
+    """Real time, or the time that would have passed.
 
-    def __init__(self, *, virtual: bool) -> None:
+    Args:
+        virtual: the second.
+        after: when it begins at the earliest: the time that would have passed is over then.
+    """
+
+    def __init__(self, *, virtual: bool, after: int = 0) -> None:
         self._virtual = virtual
-        self._now = time.perf_counter_ns()
+        self._now = max(time.perf_counter_ns(), after)
 
     def wait(self, seconds: float) -> None:
         if self._virtual:

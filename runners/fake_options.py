@@ -27,6 +27,15 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         "virtual_clock": Option(
             "bool", "Write the times that would have passed, and do not wait.", default=False
         ),
+        "slow_after_s": Option(
+            "float",
+            "From how many seconds after its first prompt on it is slow; 0 for never.",
+            default=0.0,
+            minimum=0,
+        ),
+        "slow_factor": Option(
+            "float", "How many times as long a token takes then.", default=2.0, minimum=0
+        ),
         "allocate_mb": Option("int", "Memory to take and touch at load.", default=0, minimum=0),
         "garbage": Option("bool", "Print noise and half lines on standard output.", default=False),
         "fail": Option(
@@ -84,6 +93,9 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         ),
         "prepares": Option(
             "bool", "Write a file before each load, which reads it then.", default=False
+        ),
+        "weight_bytes": Option(
+            "int", "How many bytes of weights it says that a token reads.", minimum=1
         ),
         "says_engine": Option("str", "What a load says was loaded, in place of fake 1."),
         "makes": Option(

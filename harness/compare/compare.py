@@ -201,8 +201,8 @@ def _incomparable(pair: Pair, mine: Samples | None, theirs: Samples | None) -> s
         return _lacks("the baseline", pair.baseline, mine)
     if theirs is None or not theirs.values:
         return _lacks("the candidate", pair.candidate, theirs)
-    if mine.unit != theirs.unit:
-        return f"the baseline's is in {mine.unit}, the candidate's in {theirs.unit}"
+    if unlike := _unlike(mine, theirs):
+        return unlike
     if any(mine.values) or any(theirs.values):
         for side, samples in (("baseline", mine), ("candidate", theirs)):
             if max(samples.values) > LARGEST:
@@ -211,6 +211,16 @@ def _incomparable(pair: Pair, mine: Samples | None, theirs: Samples | None) -> s
                 what = "has a value of 0 or below" if any(samples.values) else "is 0"
                 return f"the {side} {what}, so no ratio can be made"
     return ""
+
+
+def _unlike(mine: Samples, theirs: Samples) -> str:
+    """How the values of two sides are of different kinds; empty where they are of one."""
+    if mine.unit != theirs.unit:
+        return f"the baseline's is in {mine.unit}, the candidate's in {theirs.unit}"
+    one, other = (
+        "estimated" if each.source == "estimated" else "measured" for each in (mine, theirs)
+    )
+    return "" if one == other else f"the baseline's is {one}, the candidate's {other}"
 
 
 def _lacks(who: str, cell: SideCell, samples: Samples | None) -> str:
@@ -263,6 +273,10 @@ def _compared(
         worsening=worsening,
         why=why,
         repetitions=repetitions,
+        estimated=any(
+            each is not None and bool(each.values) and each.source == "estimated"
+            for each in (row.baseline, row.candidate)
+        ),
     )
 
 

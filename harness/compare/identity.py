@@ -52,7 +52,10 @@ def hashes_of(record: RunRecord) -> dict[str, str]:
             found["the reference of quality"] = workload.quality.reference.sha256
     for variant in record.variants:
         artifact = variant.artifact
-        if artifact is not None and artifact.made_by == AS_PUBLISHED:
+        if artifact is not None and (
+            artifact.made_by == AS_PUBLISHED
+            or (artifact.synthetic and variant.quantization == "source")
+        ):
             found[artifact.name] = artifact.sha256
     return found
 

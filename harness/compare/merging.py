@@ -169,6 +169,9 @@ def _samples(key: str, cell: SideCell, found: Sequence[Samples]) -> Samples:
     if odd is not None:
         reason = f"its runs are in different units, {odd.unit} and {newest.unit}"
         return Samples((), (), newest.unit, newest.source, reason)
+    if len({each.source == "estimated" for each in present}) > 1:
+        reason = "it is estimated in some of its runs and measured in others"
+        return Samples((), (), newest.unit, newest.source, reason)
     return Samples(
         values=tuple(value for each in present for value in each.values),
         blocks=tuple(block for each in present for block in each.blocks),

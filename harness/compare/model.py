@@ -156,6 +156,11 @@ class Side:
         """Where all of it was measured."""
         return self.runs[-1].machine
 
+    @property
+    def synthetic(self) -> bool:
+        """Whether its weights are made up."""
+        return self.model_source.startswith("synthetic:")
+
 
 @dataclass(frozen=True, slots=True)
 class Differing:
@@ -282,6 +287,7 @@ class Compared:
             else empty.
         repetitions: how many on each side would settle it; None where that can't be told or
             nothing is to be settled.
+        estimated: whether one of the values is computed from a model of power, not measured.
     """
 
     pair: Pair
@@ -295,6 +301,7 @@ class Compared:
     worsening: float | None = None
     why: str = ""
     repetitions: int | None = None
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from edgebench.harness.compare.model import Samples, Side, SideCell, SideRun
 from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.records import with_loads
 from edgebench.harness.results.run import refuse_strays
-from edgebench.harness.results.summary import summarize
+from edgebench.harness.results.summary import summarize, weakest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -147,7 +147,7 @@ def _of_metric(found: Sequence[tuple[BlockKey, Measured]]) -> Samples:
         values=tuple(value for _, value, _ in present),
         blocks=tuple(block for block, _, _ in present),
         unit=first.unit,
-        source=first.source,
+        source=weakest(each.source for _, _, each in present),
     )
 
 

@@ -18,6 +18,8 @@ DEFAULT_METRICS: Final = frozenset(
         "task_load_s",
         "ttft_s",
         "decode_rate",
+        "burst_rate",
+        "sustained_rate",
         "task_latency_s",
         "duration_s",
         "peak_rss_bytes",

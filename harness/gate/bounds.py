@@ -48,6 +48,8 @@ def bound_check(name: str, cell: SideCell, key: str, asked: Asked, kind: Side) -
     assert bound is not None
     samples = cell.metrics[key]
     unit, label = metric(key).unit or samples.unit, metric(key).label
+    if samples.source == "estimated" and samples.values:
+        label += " (estimated)"
     value: float | None = None
     detail = ""
     status: Status = "undecided"

@@ -134,7 +134,7 @@ def change_check(
 
 def _gone_to_nothing(row: Compared, limit: float) -> Outcome:
     """A rate that is 0 now: no ratio can be made of it, and it is certainly worse."""
-    label = metric(row.metric).label
+    label = _label(row)
     why = f": {row.why}" if row.why else ""
     return Outcome("fail", f"{label} has fallen to nothing{why}; {_limit(limit)}")
 
@@ -173,7 +173,7 @@ def _outcome(row: Compared, worsening: float, asked: Asked, family: Family) -> O
 
 def _found(row: Compared, worsening: float) -> str:
     """What was found, with its values."""
-    label = metric(row.metric).label
+    label = _label(row)
     if row.baseline is None or row.candidate is None:
         return f"{label} is {worse(worsening)}"
     change = row.candidate - row.baseline
@@ -183,6 +183,10 @@ def _found(row: Compared, worsening: float) -> str:
         return f"{label} is {worse(worsening)}{' over the pairs' if row.answer.paired else ''}"
     baseline, candidate = amounts((row.baseline, row.candidate), row.unit)
     return f"{label} is {worse(worsening)} (median {candidate}, was {baseline.split()[0]})"
+
+
+def _label(row: Compared) -> str:
+    return metric(row.metric).label + (" (estimated)" if row.estimated else "")
 
 
 def _limit(limit: float) -> str:

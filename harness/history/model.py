@@ -140,6 +140,11 @@ class Subject:
     identity: str
 
     @property
+    def synthetic(self) -> bool:
+        """Whether its weights are made up."""
+        return self.weights.startswith("synthetic:")
+
+    @property
     def cell(self) -> str:
         """The same without metric and unit: an object of JSON."""
         return self.identity.removesuffix(f" {self.metric} {self.unit}")

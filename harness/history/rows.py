@@ -139,8 +139,9 @@ def _weights(record: RunRecord, variant: VariantRecord) -> str:
     model = record.scenario.get("model")
     given = model.get("sha256") if isinstance(model, dict) else None
     artifact = variant.artifact
-    if not isinstance(given, str) and artifact is not None and artifact.made_by == AS_PUBLISHED:
-        given = artifact.sha256
+    if not isinstance(given, str) and artifact is not None:
+        made_up = artifact.synthetic and variant.quantization == "source"
+        given = artifact.sha256 if made_up or artifact.made_by == AS_PUBLISHED else None
     source = model_text(record, "source")
     return f"{source} sha256:{given}" if isinstance(given, str) else source
 

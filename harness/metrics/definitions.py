@@ -118,6 +118,32 @@ _ALL = (
         "the first one and the prefill left out.",
     ),
     Metric(
+        "burst_rate",
+        "Burst rate",
+        "burst",
+        "token/s",
+        "higher",
+        "Decode rate over the first minute of sustained work; over its first tenth where it lasts "
+        "less than ten minutes.",
+    ),
+    Metric(
+        "sustained_rate",
+        "Sustained rate",
+        "sustained",
+        "token/s",
+        "higher",
+        "Decode rate over the last minute of sustained work, or its last tenth, as for the burst "
+        "rate.",
+    ),
+    Metric(
+        "sustained_ratio",
+        "Sustained / burst rate",
+        "ratio",
+        "1",
+        "higher",
+        "Sustained rate divided by burst rate: 1 where the device keeps its speed.",
+    ),
+    Metric(
         "itl_p50_s",
         "Token gap, median",
         "gap p50",
@@ -269,6 +295,26 @@ _ALL = (
         "its artifact: an embedding of which one row is read counts with that row.",
     ),
     Metric(
+        "kv_bytes_per_token",
+        "KV cache read per token",
+        "KV/token",
+        "byte",
+        "lower",
+        "Bytes of cached keys and values that decoding one token reads, the mean over the tokens "
+        "generated: 2 x layers x KV heads x head size x bytes of the cache's type x tokens in the "
+        "cache.",
+    ),
+    Metric(
+        "mbu",
+        "Memory bandwidth utilization",
+        "MBU",
+        "1",
+        None,
+        "(Weights + KV cache read per token) x decode rate / the bandwidth measured on the same "
+        "machine with as many threads. Where the KV cache is not known, of the weights alone: the "
+        "true share is higher then.",
+    ),
+    Metric(
         "perplexity",
         "Perplexity",
         "PPL",
@@ -362,7 +408,7 @@ _ALL = (
         "idle W",
         "W",
         "lower",
-        "Mean power of the same meter before the run, with nothing of it running.",
+        "Mean power of the same meter before each block, with nothing of ours running.",
     ),
     Metric(
         "mean_power_w",
@@ -370,7 +416,23 @@ _ALL = (
         "power",
         "W",
         "lower",
-        "Energy divided by time over the same window.",
+        "Energy divided by time over the same window, idle power included.",
+    ),
+    Metric(
+        "power_above_idle_w",
+        "Power above idle",
+        "above idle",
+        "W",
+        "lower",
+        "Mean power less the idle power that the same meter showed before the block.",
+    ),
+    Metric(
+        "sustained_power_w",
+        "Sustained power",
+        "last power",
+        "W",
+        "lower",
+        "Mean power over the last minute of sustained work, or its last tenth, prefills included.",
     ),
     Metric(
         "rate_per_watt",
@@ -447,6 +509,22 @@ _ALL = (
         "°C",
         None,
         "The hottest reading of the CPU's sensors during the generation.",
+    ),
+    Metric(
+        "start_temperature_celsius",
+        "Temperature at the start",
+        "start temp.",
+        "°C",
+        None,
+        "The hottest reading of the CPU's sensors when the block began, after cooling down.",
+    ),
+    Metric(
+        "cooldown_wait_s",
+        "Time of cooling down",
+        "cool-down",
+        "s",
+        None,
+        "How long it was waited before the block, until the device was cool or a limit of time.",
     ),
 )
 

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from edgebench.devices import energy
+from edgebench.devices.reading import Reading
+from edgebench.devices.window import EnergyPoint, EnergyTrace
 from edgebench.harness.results.model import Measured, Timeline
+from edgebench.harness.results.power import MeterEnergy
 
 if TYPE_CHECKING:
-    from edgebench.devices.monitor import EnergyPoint, Window
-    from edgebench.devices.reading import Reading
+    from collections.abc import Sequence
+
+    from edgebench.devices.window import Window
     from edgebench.runners.base import Generation
 
 NS = 1e9
-MIN_ENERGY_POINTS = 3
-"""Readings of the counter inside of a window, edges apart, before its energy is believed."""
+NO_METER = "no power meter was found"
+ENERGY_UNITS = {
+    "prefill_energy_j": "J",
+    "decode_energy_j": "J",
+    "energy_per_token_j": "J/token",
+    "mean_power_w": "W",
+    "power_above_idle_w": "W",
+    "rate_per_watt": "token/s/W",
+}
 
 
 def window_metrics(window: Window) -> dict[str, Measured]:
@@ -37,58 +48,102 @@ def window_metrics(window: Window) -> dict[str, Measured]:
     }
 
 
-def energy_metrics(window: Window, made: Generation) -> dict[str, Measured]:
-    """Energy of prefill and decode, of a token, and power, over the generation's own times."""
-    units = {
-        "prefill_energy_j": "J",
-        "decode_energy_j": "J",
-        "energy_per_token_j": "J/token",
-        "mean_power_w": "W",
-        "rate_per_watt": "token/s/W",
-    }
-    trace = window.energy[0] if window.energy else None
-    reason = window.energy_reason if trace is None else trace.reason
-    if trace is None or reason is not None:
-        why = reason or "no power meter was found"
-        return {key: Measured.missing(unit, why) for key, unit in units.items()}
-    start, first, last = made.submitted_ns, made.token_ns[0], made.token_ns[-1]
-    prefill = energy_between(trace.points, start, first)
-    decode = energy_between(trace.points, first, last)
-    steps = len(made.token_ns) - 1
-    short = "the window is too short for the energy counter"
-    found: dict[str, float] = {}
-    if prefill is not None:
-        found["prefill_energy_j"] = prefill
-    if decode is not None and steps:
-        found["decode_energy_j"] = decode
-        found["energy_per_token_j"] = decode / steps
-        found["mean_power_w"] = decode / ((last - first) / NS)
-        if decode:
-            found["rate_per_watt"] = steps / decode
-    return {
-        key: Measured(value=found[key], unit=unit, source=trace.source)
-        if key in found
-        else Measured.missing(unit, short)
-        for key, unit in units.items()
-    }
+@dataclass(frozen=True, slots=True)
+class _Energies:
+    """What one meter saw of one generation: joules of each phase, watts of the decoding."""
+
+    trace: EnergyTrace
+    prefill: Reading
+    decode: Reading
+    mean_power: Reading
 
 
-def energy_between(points: tuple[EnergyPoint, ...], start_ns: int, end_ns: int) -> float | None:
-    """Joules between two moments, by linear interpolation of a cumulative counter.
+def energy_metrics(
+    window: Window, made: Generation, idle: Measured | None = None
+) -> dict[str, Measured]:
+    """Energy of prefill and decode, of a token, and power, over the generation's own times.
 
-    Returns:
-        None where fewer than `MIN_ENERGY_POINTS` readings lie inside or the window reaches past
-        the readings.
+    Args:
+        window: with the meters' readings; the first meter's count.
+        made: when each token was there.
+        idle: what that meter showed before the block, in watts.
     """
-    if len(points) < 2 or end_ns <= start_ns:  # noqa: PLR2004
-        return None
-    times = np.asarray([point.t_ns for point in points], dtype=np.float64)
-    joules = np.asarray([point.joules for point in points], dtype=np.float64)
-    inside = int(((times > start_ns) & (times < end_ns)).sum())
-    if inside < MIN_ENERGY_POINTS or start_ns < times[0] or end_ns > times[-1]:
-        return None
-    low, high = np.interp([start_ns, end_ns], times, joules)
-    return float(high - low)
+    if not window.energy:
+        why = window.energy_reason or NO_METER
+        return {key: Measured.missing(unit, why) for key, unit in ENERGY_UNITS.items()}
+    found = _energies(window.energy[0], made)
+    steps = len(made.token_ns) - 1
+    joules = found.decode.value
+    per_token = rate = found.decode
+    if joules is not None:
+        per_token = Reading(joules / steps)
+        rate = Reading(steps / joules) if joules > 0 else Reading.missing("no energy was counted")
+    readings = {
+        "prefill_energy_j": found.prefill,
+        "decode_energy_j": found.decode,
+        "energy_per_token_j": per_token,
+        "mean_power_w": found.mean_power,
+        "power_above_idle_w": _above(found.mean_power, idle),
+        "rate_per_watt": rate,
+    }
+    source = found.trace.source
+    return {
+        key: Measured(value=each.value, unit=ENERGY_UNITS[key], source=source, reason=each.reason)
+        for key, each in readings.items()
+    }
+
+
+def meter_energies(window: Window, made: Generation) -> list[MeterEnergy]:
+    """What each meter saw of a generation, in the meters' order."""
+    return [_meter_energy(_energies(trace, made)) for trace in window.energy]
+
+
+def energy_between(
+    points: Sequence[EnergyPoint], start_ns: int, end_ns: int, resolution_s: float | None = None
+) -> float | None:
+    """Joules between two moments; None where the readings can't tell.
+
+    Args:
+        points: readings of a cumulative counter.
+        start_ns: of their clock.
+        end_ns: the same.
+        resolution_s: seconds from one change of the counter to the next, where known.
+    """
+    trace = EnergyTrace("the counter", "observed", tuple(points), None, resolution_s)
+    return energy.energy_between(trace, start_ns, end_ns).value
+
+
+def _energies(trace: EnergyTrace, made: Generation) -> _Energies:
+    start, first, last = made.submitted_ns, made.token_ns[0], made.token_ns[-1]
+    prefill = energy.energy_between(trace, start, first)
+    decode = Reading.missing("a single token has no decoding to measure")
+    if last > first:
+        decode = energy.energy_between(trace, first, last)
+    power = decode if decode.value is None else Reading(decode.value / ((last - first) / NS))
+    return _Energies(trace, prefill, decode, power)
+
+
+def _meter_energy(found: _Energies) -> MeterEnergy:
+    reasons = dict.fromkeys(
+        each.reason for each in (found.prefill, found.decode) if each.reason is not None
+    )
+    return MeterEnergy(
+        meter=found.trace.meter,
+        source=found.trace.source,
+        prefill_j=found.prefill.value,
+        decode_j=found.decode.value,
+        mean_power_w=found.mean_power.value,
+        reason="; ".join(reasons) or None,
+    )
+
+
+def _above(mean: Reading, idle: Measured | None) -> Reading:
+    if mean.value is None:
+        return mean
+    if idle is None or idle.value is None:
+        why = idle.reason if idle is not None and idle.reason else "it was not measured"
+        return Reading.missing(f"no idle power: {why}")
+    return Reading(mean.value - idle.value)
 
 
 def timeline(window: Window, zero_ns: int) -> Timeline:

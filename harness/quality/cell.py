@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from edgebench.harness.quality.figures import quality_metrics, quality_summaries
-from edgebench.harness.results.model import Cell, Measured
+from edgebench.harness.quality.figures import UNITS, quality_metrics, quality_summaries
+from edgebench.harness.results.model import Cell, Measured, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from edgebench.harness.results.model import Flag, RunRecord, Trial, WorkloadRecord
     from edgebench.harness.results.quality import QualityRecord, WindowRecord
+
+MEANINGLESS = "synthetic weights: quality means nothing"
 
 FEWER = "it was computed over more windows than were scored by every variant"
 
@@ -34,6 +36,8 @@ def quality_cell(
         trials: all of this cell, in order.
         intervals: whether its figures have some, which takes time.
     """
+    if record.synthetic is not None:
+        return synthetic_cell(variant, workload.name)
     rated = [trial for trial in trials if trial.status == "ok"]
     failed = [trial for trial in trials if trial.status == "failed"]
     protocol = workload.quality
@@ -62,6 +66,20 @@ def quality_cell(
         n_failed=len(failed),
         flags=flags,
         metrics=quality_summaries(_metrics(trial, protocol), windows, exact, intervals=intervals),
+    )
+
+
+def synthetic_cell(variant: str, workload: str) -> Cell:
+    """What a variant with random weights is on a text: nothing, and why."""
+    return Cell(
+        variant=variant,
+        workload=workload,
+        status="not_run",
+        n=0,
+        metrics={
+            key: Summary(median=None, n=0, unit=unit, source="derived", reason=MEANINGLESS)
+            for key, unit in UNITS.items()
+        },
     )
 
 

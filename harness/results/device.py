@@ -36,3 +36,10 @@ class BandwidthRecord(BaseModel):
     reader: str = Field(description="What read it, such as memchr.")
     measured_at: str = Field(description="UTC, ISO 8601.")
     fingerprint: str = Field(description="Of the machine.")
+    cache_bytes: int | None = Field(
+        default=None, description="Its last-level caches together; null where not told."
+    )
+    disturbed: bool = Field(
+        default=False,
+        description="Whether other processes took the CPUs meanwhile, so that it may be more.",
+    )

@@ -67,7 +67,8 @@ class Failure(Record):
     """Why a trial or a cell has no result."""
 
     kind: str = Field(
-        description="crash, timeout, protocol, invalid_result, unavailable, model; or what the "
+        description="crash, timeout, protocol, invalid_result, unavailable, model; connection or "
+        "board, where it was that of another machine, or that machine itself; or what the "
         "runner named: unsupported, invalid, out_of_memory, framework, internal."
     )
     message: str
@@ -208,6 +209,11 @@ class Cell(Record):
     metrics: dict[str, Summary] = {}
     failure: Failure | None = None
 
+    @property
+    def left_out(self) -> bool:
+        """Whether it was not run on purpose, which is no fault: its metrics say why."""
+        return self.status == "not_run" and bool(self.metrics)
+
 
 class Artifact(Record):
     """The file or folder that a framework loads."""
@@ -222,6 +228,9 @@ class Artifact(Record):
     made_by: str = Field(description="What made it, with its version: 'as published' for a source.")
     note: str | None = Field(
         default=None, description="What a reader must know, such as lossy sources."
+    )
+    synthetic: bool = Field(
+        default=False, description="Its weights are random numbers, or made from such."
     )
 
 
@@ -352,6 +361,11 @@ class WorkloadRecord(Record):
     prompt_tokens: int | None = None
     generate_tokens: int | None = Field(description="Null for a task or a text to rate.")
     depth: int = 0
+    sustained_s: float | None = Field(
+        default=None,
+        description="For how long it is generated from again and again; null for once a "
+        "repetition. Its cells have the keys burst_rate, sustained_rate, sustained_ratio.",
+    )
     text: str | None = Field(
         default=None, description="The text that it rates, as the scenario names it."
     )
@@ -367,10 +381,12 @@ class WorkloadRecord(Record):
     prompt_text: str | None = Field(default=None, description="Null where only ids were given.")
 
     @property
-    def kind(self) -> Literal["prompt", "task", "quality"]:
+    def kind(self) -> Literal["prompt", "sustained", "task", "quality"]:
         """What it asks of a variant."""
         if self.text is not None:
             return "quality"
+        if self.sustained_s is not None:
+            return "sustained"
         return "prompt" if self.task is None else "task"
 
 
@@ -408,6 +424,14 @@ class ProtocolRecord(Record):
     per_block: int = Field(description="Measured repetitions of a workload in one process.")
     interleave: bool
     cooldown_s: float
+    cooldown_within_celsius: float | None = Field(
+        default=None,
+        description="Before each block it was waited until the temperature was within so many "
+        "degrees of that before the first one; null where that was not asked for.",
+    )
+    cooldown_at_most_s: float | None = Field(
+        default=None, description="And at most so long, in seconds."
+    )
     time_budget_s: float
     timeout_s: float
     cold_load: bool

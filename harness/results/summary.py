@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from edgebench.harness.mbu import is_above
 from edgebench.harness.metrics import statistics
 from edgebench.harness.quality.cell import quality_cell
 from edgebench.harness.results.model import Cell, Flag, Measured, Summary
@@ -12,7 +13,13 @@ from edgebench.harness.results.model import Cell, Flag, Measured, Summary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from edgebench.harness.results.model import ProtocolRecord, RunRecord, Trial
+    from edgebench.harness.results.model import (
+        ProtocolRecord,
+        RunRecord,
+        Source,
+        Trial,
+        WorkloadRecord,
+    )
 
 OTHERS_LIMIT = 0.05
 """CPUs that other processes may take: as much as the doctor lets pass."""
@@ -49,7 +56,7 @@ def summarize(record: RunRecord, trials: Sequence[Trial], *, figures: bool = Tru
         else _cell(
             record,
             variant.id,
-            workload.name,
+            workload,
             by_cell,
             loads[variant.id, "task_load" if workload.task else "load"],
             figures=figures,
@@ -62,25 +69,26 @@ def summarize(record: RunRecord, trials: Sequence[Trial], *, figures: bool = Tru
 def _cell(
     record: RunRecord,
     variant: str,
-    workload: str,
+    workload: WorkloadRecord,
     by_cell: dict[tuple[str, str], list[Trial]],
     loads: list[Trial],
     *,
     figures: bool,
 ) -> Cell:
-    trials = by_cell.get((variant, workload), [])
+    trials = by_cell.get((variant, workload.name), [])
+    lasting = workload.kind == "sustained"
     measured = [trial for trial in trials if trial.phase == "measured" and trial.status == "ok"]
     failed = [trial for trial in [*loads, *trials] if trial.status == "failed"]
     outcomes = ("partial", "ok") if measured else ("failed", "not_run")
     return Cell.model_validate(
         {
             "variant": variant,
-            "workload": workload,
+            "workload": workload.name,
             "status": outcomes[0] if failed else outcomes[1],
             "n": len(measured),
             "n_warmup": sum(trial.phase == "warmup" for trial in trials),
             "n_failed": len(failed),
-            "flags": _flags(record, measured, trials, failed=bool(failed)),
+            "flags": _flags(record, measured, trials, failed=bool(failed), lasting=lasting),
             "metrics": {
                 **_summaries(trial for trial in loads if trial.status == "ok"),
                 **_summaries(measured),
@@ -116,13 +124,19 @@ def _summary(pairs: list[tuple[int, Measured]]) -> Summary:
         cv=statistics.coefficient_of_variation(values),
         n=len(values),
         unit=present[0][2].unit,
-        source=present[0][2].source,
+        source=weakest(pair.source for _, _, pair in present),
         reason=interval.reason,
     )
 
 
+def weakest(sources: Iterable[Source]) -> Source:
+    """Of what stands for several values: `estimated` where one of them is; else the first's."""
+    found = list(sources)
+    return "estimated" if "estimated" in found else found[0]
+
+
 def _flags(
-    record: RunRecord, measured: list[Trial], trials: list[Trial], *, failed: bool
+    record: RunRecord, measured: list[Trial], trials: list[Trial], *, failed: bool, lasting: bool
 ) -> list[Flag]:
     protocol = record.protocol
     flags: list[Flag] = []
@@ -135,7 +149,11 @@ def _flags(
         flags.append("contended")
     if _warmup_was_unstable(trials, protocol):
         flags.append("unstable_warmup")
-    if len(measured) < protocol.min_repetitions:
+    if any(trial.sustained and trial.sustained.throttled for trial in measured):
+        flags.append("throttled")
+    if lasting:
+        pass  # one stretch is all that is asked for
+    elif len(measured) < protocol.min_repetitions:
         flags.append("few_repetitions")
         if record.stopped_by_budget and not failed:
             flags.append("cut_by_budget")
@@ -143,6 +161,8 @@ def _flags(
         flags.append("cut_by_budget")
     if record.quick:
         flags.append("quick")
+    if measured and is_above(record, measured[0].variant, measured):
+        flags.append("above_bandwidth")
     return flags
 
 

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 from edgebench.harness.results.record import BY_MACHINES
+
+
+class GenerationSpan(BaseModel):
+    """One generation of a stretch, in seconds from the stretch's start."""
+
+    model_config = BY_MACHINES
+
+    started_s: float = Field(description="When its prompt was handed over.")
+    first_token_s: float
+    last_token_s: float
+    tokens: int
 
 
 class SustainedRecord(BaseModel):
@@ -14,6 +27,12 @@ class SustainedRecord(BaseModel):
 
     asked_s: float = Field(description="How long it was asked to last.")
     lasted_s: float
+    interval_s: float = Field(default=0.0, description="How long each interval of the lists is.")
+    edge_s: float = Field(
+        default=0.0,
+        description="How long the first and the last part are that the burst and the sustained "
+        "rate are of.",
+    )
     generations: int = Field(description="How many generations there were, one after the other.")
     tokens: int
     t_s: list[float] = Field(description="The middle of each interval, in seconds from the start.")
@@ -21,6 +40,10 @@ class SustainedRecord(BaseModel):
     clock_hz: list[float | None] = []
     temperature_celsius: list[float | None] = []
     power_w: list[float | None] = Field(default=[], description="Of the first meter.")
+    power_source: Literal["observed", "estimated"] | None = Field(
+        default=None, description="What that meter's readings are; null without a meter."
+    )
+    spans: list[GenerationSpan] = Field(default=[], description="Each generation, in order.")
     throttled: bool | None = Field(
         default=None, description="Whether rate and clock fell together; null where not decidable."
     )

@@ -27,6 +27,7 @@ _NOT_OF_A_TASK: Final[Mapping[str, str]] = {
     "chat_template": "a task puts the text in the model's chat template itself",
     "text": "a task works on the text of prompt",
     "depth": "a task begins with an empty KV cache",
+    "sustained": "a task is run whole, once a repetition",
 }
 _NOT_OF_QUALITY: Final[Mapping[str, str]] = {
     "task": "a workload is either a task or rates a text",
@@ -36,6 +37,7 @@ _NOT_OF_QUALITY: Final[Mapping[str, str]] = {
     "chat_template": "a text is rated as it is",
     "text": "the text is named in quality",
     "depth": "each window begins with an empty KV cache",
+    "sustained": "a text is rated once, and no time is measured",
 }
 _NOTHING_ASKED: Final[Mapping[str, tuple[object, ...]]] = {
     "chat_template": (None, False),

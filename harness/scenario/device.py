@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+import shlex
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
 from edgebench.harness.scenario.problems import Finding
 from edgebench.harness.scenario.values import Label, Location, Text  # noqa: TC001 - pydantic
 from edgebench.harness.scenario.written import STRICT, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def device_conflicts(device: Mapping[str, object]) -> list[Finding]:
+    """What does not go together in how a device is reached."""
+    if device.get("ssh") is not None and device.get("adb") is not None:
+        return [Finding(("adb",), "a device is reached by ssh or by adb, not by both")]
+    return []
+
+
+def power_conflicts(power: Mapping[str, object]) -> list[Finding]:
+    """What does not go together in how power is measured."""
+    findings = []
+    meter, command = power.get("meter"), power.get("command")
+    if power.get("tdp_w") is not None and power.get("estimate") is None:
+        message = "it is of use only with estimate: tdp; without it, nothing is estimated"
+        findings.append(Finding(("tdp_w",), message))
+    if isinstance(command, str):
+        try:
+            shlex.split(command)
+        except ValueError as error:
+            findings.append(Finding(("command",), f"it can't be split: {str(error).lower()}"))
+        if isinstance(meter, str) and meter.partition(":")[0] != "external":
+            message = f"the command is the meter 'external', which meter: {meter} leaves out"
+            findings.append(Finding(("command",), message))
+    return findings
 
 
 class Device(BaseModel):
@@ -42,11 +71,7 @@ class Device(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        findings = []
-        if self.ssh is not None and self.adb is not None:
-            message = "a device is reached by ssh or by adb, not by both"
-            findings.append(Finding(("adb",), message))
-        refuse(findings)
+        refuse(device_conflicts({"ssh": self.ssh, "adb": self.adb}))
         return self
 
 
@@ -71,3 +96,8 @@ class Power(BaseModel):
     tdp_w: float | None = Field(
         default=None, gt=0, le=10_000, description="That power in watts, where no profile says it."
     )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        refuse(power_conflicts(dict(self)))
+        return self

@@ -37,11 +37,19 @@ class ExpandedVariant:
 
 def expand(scenario: Scenario) -> list[ExpandedVariant]:
     """Every variant with its sweeps written out, in the order of the scenario."""
-    return [expanded for variant in scenario.variants for expanded in expand_variant(variant)]
+    here = scenario.device.ssh is None and scenario.device.adb is None
+    return [
+        expanded for variant in scenario.variants for expanded in expand_variant(variant, here=here)
+    ]
 
 
-def expand_variant(variant: Variant) -> Iterator[ExpandedVariant]:
-    """The product of the variant's sweeps, the last option changing fastest."""
+def expand_variant(variant: Variant, *, here: bool = True) -> Iterator[ExpandedVariant]:
+    """The product of the variant's sweeps, the last option changing fastest.
+
+    Args:
+        variant: as the scenario has it.
+        here: whether it runs on this machine; on another one, a ``~`` is another home.
+    """
     quantizations = as_tuple(variant.quantization)
     axes = {key: as_tuple(value) for key, value in variant.options.items()}
     swept = {key for key in axes if isinstance(variant.options[key], tuple)}
@@ -61,7 +69,7 @@ def expand_variant(variant: Variant) -> Iterator[ExpandedVariant]:
             runner=variant.runner,
             quantization=str(quantization),
             options=options,
-            python=_interpreter(variant.python),
+            python=_interpreter(variant.python) if here else variant.python,
             sweep=" ".join(text for text, changes in parts if not changes) if sweeps else None,
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from edgebench.harness.errors import ModelError, ScenarioError
+from edgebench.harness.errors import ModelError, ProfileError, ScenarioError
 from edgebench.harness.scenario.conflicts import (
     bounds_conflicts,
     name_conflicts,
@@ -15,9 +15,12 @@ from edgebench.harness.scenario.conflicts import (
     verify_conflicts,
     workload_conflicts,
 )
+from edgebench.harness.scenario.device import Device, Power, device_conflicts, power_conflicts
+from edgebench.harness.scenario.expand import expand_variant
 from edgebench.harness.scenario.model import (
     CONFLICT,
     SCHEMA_VERSION,
+    Cooldown,
     Measure,
     Model,
     Quality,
@@ -37,6 +40,7 @@ from edgebench.harness.scenario.problems import (
 )
 from edgebench.harness.scenario.quality import quality_conflicts
 from edgebench.harness.scenario.requirements import Requirements, requirements_conflicts
+from edgebench.harness.scenario.sustained import sustained_conflicts
 from edgebench.harness.scenario.text_file import UnreadableFileError, read_text_file
 from edgebench.harness.scenario.wording import Layout, reword
 from edgebench.harness.scenario.yaml_reader import UNREADABLE, Plain, read_yaml
@@ -54,7 +58,10 @@ LAYOUT: Final[Layout] = {
     ("measure",): Measure,
     ("measure", "warmup"): Warmup,
     ("measure", "repetitions"): Repetitions,
+    ("measure", "cooldown"): Cooldown,
     ("requirements",): Requirements,
+    ("device",): Device,
+    ("power",): Power,
 }
 
 
@@ -124,6 +131,8 @@ def parse_scenario(
             findings += _runner_findings(tree, runners, configured)
             findings += _source_findings(tree, base, environ)
             findings += _text_findings(tree, base, environ)
+            findings += _device_findings(tree, base)
+            findings += _power_findings(tree, base)
         problems.update(filter(None, map(document.place, findings)))
     if problems or scenario is None:
         raise ScenarioError("\n".join(problem.line(filename) for problem in sorted(problems)))
@@ -197,8 +206,14 @@ def _conflicts(tree: Mapping[str, object]) -> list[Finding]:
     requirements = tree.get("requirements")
     if isinstance(requirements, dict):
         findings += _under(("requirements",), requirements_conflicts(requirements))
-    findings += variant_conflicts(_valid_variants(tree.get("variants")))
-    return findings
+    variants = _valid_variants(tree.get("variants"))
+    found = variant_conflicts(variants)
+    if not found and isinstance(names, list):
+        count = sum(1 for each in variants.values() for _ in expand_variant(each))
+        given = measure.get("time_budget_s") if isinstance(measure, dict) else None
+        budget = Measure().time_budget_s if given is None else given
+        findings += sustained_conflicts(names, count, budget)
+    return findings + found
 
 
 def _valid_variants(value: object) -> dict[int, Variant]:
@@ -257,6 +272,51 @@ def _text_findings(
                 message = one_line(" ".join(str(error).split()))
                 findings.append(Finding((*path, "quality", "text"), message))
     return findings
+
+
+def _device_findings(tree: Mapping[str, object], base: Path | None) -> list[Finding]:
+    device = tree.get("device")
+    if not isinstance(device, dict):
+        return []
+    findings = _under(("device",), device_conflicts(device))
+    profile = device.get("profile")
+    if isinstance(profile, str):
+        from edgebench.harness.device_profiles import find_profile  # noqa: PLC0415 - seldom
+
+        try:
+            find_profile(profile, base=base)
+        except ProfileError as error:
+            # Of a wrong file, the first of its problems, with its place in that file.
+            first, _, more = error.message.partition("\n")
+            also = f" (and {more.count(chr(10)) + 1} more)" if more else ""
+            remedy = f"; {error.remedy.rstrip('.')}" if error.remedy else ""
+            findings.append(Finding(("device", "profile"), one_line(f"{first}{also}{remedy}")))
+    return findings
+
+
+def _power_findings(tree: Mapping[str, object], base: Path | None) -> list[Finding]:
+    power = tree.get("power")
+    if not isinstance(power, dict):
+        return []
+    findings = _under(("power",), power_conflicts(power))
+    if power.get("estimate") == "tdp" and power.get("tdp_w") is None:
+        device = tree.get("device")
+        profile = device.get("profile") if isinstance(device, dict) else None
+        lacks = _no_tdp(profile, base) if isinstance(profile, str) else "device: profile is not set"
+        if lacks:
+            message = f"it needs the thermal design power: set tdp_w beside it ({lacks})"
+            findings.append(Finding(("power", "estimate"), message))
+    return findings
+
+
+def _no_tdp(profile: str, base: Path | None) -> str | None:
+    from edgebench.harness.device_profiles import find_profile  # noqa: PLC0415 - seldom
+
+    try:
+        known = find_profile(profile, base=base).power.tdp_w.value
+    except ProfileError:
+        return None  # said of the profile itself
+    return None if known else "the profile does not say it"
 
 
 def _groups(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, dict[str, object]]]:

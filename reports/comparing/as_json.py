@@ -155,6 +155,7 @@ def _row(row: Compared) -> dict[str, object]:
         "workload": row.pair.candidate.workload.name,
         "metric": row.metric,
         "unit": row.unit,
+        "estimated": row.estimated,
         "better": row.better,
         "baseline": row.baseline,
         "candidate": row.candidate,

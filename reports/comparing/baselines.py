@@ -172,7 +172,7 @@ def _metrics(cell: SideCell, keys: Sequence[str]) -> Table:
         scale = scale_of(key, samples.unit, [value.median])
         written = _written(value, scale)
         table.add_row(
-            Text(f"  {metric_name(key)}"),
+            Text(f"  {metric_name(key)}{' (estimated)' if value.source == 'estimated' else ''}"),
             Text(f"{written.value}{scale.suffix}"),
             Text(written.interval),
             f"n={value.n}",

@@ -33,7 +33,8 @@ def gate_metrics(gate: Gate) -> str:
     lines = []
     for key, rows in by_metric.items():
         family = _name(key)
-        lines += _head(family, f"{metric_label(key)}{_unit(rows[0].unit)}")
+        estimated = ", estimated" if any(row.estimated for row in rows) else ""
+        lines += _head(family, f"{metric_label(key)}{_unit(rows[0].unit)}{estimated}")
         # Once each: two rows of equal names would be no OpenMetrics.
         values = {f"{family}{_labels(row)}": row.candidate for row in rows}
         lines += [f"{labelled} {value:.{_DIGITS}g}" for labelled, value in values.items()]

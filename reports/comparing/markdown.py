@@ -97,7 +97,7 @@ def comparison_markdown(comparison: Comparison) -> str:
         *_list(
             "**What can't be told:**",
             (
-                f"{name(row.pair.name)}, {within(words.metric_name(row.metric))}: {within(row.why)}"
+                f"{name(row.pair.name)}, {within(words.row_name(row))}: {within(row.why)}"
                 for row in open_rows
                 if row.why
             ),
@@ -121,7 +121,7 @@ def _limits(gate: Gate, status: Status, title: str) -> Iterator[Block]:
 
 def _broken(check: Check) -> Sequence[str]:
     row = check.compared
-    cell, metric, limit = name(check.cell), _metric(check.metric), within(words.limit(check))
+    cell, metric, limit = name(check.cell), _metric(check), within(words.limit(check))
     if row is None or (row.baseline is None and row.candidate is None):
         return (cell, metric, "", "", "", limit, within(check.message))
     baseline, candidate = map(within, words.figures(row))
@@ -148,7 +148,7 @@ def _undecided(gate: Gate, status: Status, title: str) -> Iterator[Block]:
         (
             (
                 name(check.cell),
-                _metric(check.metric),
+                _metric(check),
                 within(words.change_and_interval(check.compared.answer)) if check.compared else "",
                 within(words.limit(check)),
                 within(check.message),
@@ -174,7 +174,7 @@ def _allowed(gate: Gate) -> Iterator[Block]:
         (
             (
                 name(check.cell),
-                _metric(check.metric),
+                _metric(check),
                 within(words.change_and_interval(check.compared.answer))
                 if check.compared
                 else within(check.message),
@@ -237,7 +237,7 @@ def _row(row: Compared) -> Sequence[str]:
 
 
 def _named(row: Compared) -> tuple[str, str]:
-    return name(row.pair.name), _metric(row.metric)
+    return name(row.pair.name), within(words.row_name(row))
 
 
 def _changed(row: Compared) -> str:
@@ -281,8 +281,10 @@ def _decided_by(gate: Gate) -> str:
     return f"Decided by {within(gate.policy)}. {words.decided(gate)}"
 
 
-def _metric(key: str) -> str:
-    return within(words.metric_name(key)) if key else ""
+def _metric(check: Check) -> str:
+    if check.compared is not None:
+        return within(words.row_name(check.compared))
+    return within(words.metric_name(check.metric)) if check.metric else ""
 
 
 def _list(title: str, lines: Iterable[str]) -> Iterator[Block]:

@@ -152,7 +152,7 @@ def _columns(row: Compared) -> tuple[str, ...]:
         # Both are in one unit, which stands once.
         baseline = value
     return (
-        words.metric_name(row.metric),
+        words.row_name(row),
         baseline,
         candidate,
         words.change(row.answer),
@@ -197,7 +197,7 @@ def _is_noticed(row: Compared) -> bool:
 def _noticed(rows: Sequence[Compared], margin: float) -> str:
     """Of several metrics of a cell in one sentence."""
     changes = ", ".join(
-        f"{about(row.answer.noticeable or 0.0)} ({words.metric_name(row.metric)})" for row in rows
+        f"{about(row.answer.noticeable or 0.0)} ({words.row_name(row)})" for row in rows
     )
     said = f"changes of {changes} would have been noticed"
     needed = [row.repetitions for row in rows if row.repetitions is not None]
@@ -225,7 +225,7 @@ def _by_reason(rows: Sequence[Compared], width: int) -> Iterator[str]:
     by_reason: dict[str, list[str]] = {}
     for row in rows:
         if row.why:
-            by_reason.setdefault(row.why, []).append(words.metric_name(row.metric))
+            by_reason.setdefault(row.why, []).append(words.row_name(row))
     for why, metrics in by_reason.items():
         said = f"{', '.join(metrics)}: {one_line(why)}"
         yield from hanging(said, width, 2 * len(INDENT))

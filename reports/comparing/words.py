@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.gate.wording import percent, repetitions
 from edgebench.harness.metrics.definitions import metric
+from edgebench.harness.results.record import SYNTHETIC_WEIGHTS
 from edgebench.reports.format import CHANGE, NOT_MEASURED, scale_of
 from edgebench.reports.run_labels import machine_name
 from edgebench.reports.text import one_line
@@ -114,6 +115,11 @@ def metric_name(key: str) -> str:
     return one_line(metric(key).short)
 
 
+def row_name(row: Compared) -> str:
+    """The same of what was compared; an estimate says that it is one."""
+    return metric_name(row.metric) + (" (estimated)" if row.estimated else "")
+
+
 def metric_label(key: str) -> str:
     """A metric's name in a sentence or a heading: ``Decode rate``."""
     return one_line(metric(key).label)
@@ -142,12 +148,13 @@ def commit(record: CommitRecord | None) -> str:
 
 
 def side(one: Side) -> str:
-    """What a side is, in a line: its label, its date, its commit."""
+    """What a side is, in a line: its label, its date, its commit; made-up weights are named."""
     newest = one.runs[-1]
     made = f"{newest.created_at[:10]}"
     several = f"{len(one.runs)} runs, the newest of " if len(one.runs) > 1 else ""
     of = commit(newest.commit)
-    return one_line(f"{one.label} ({several}{made}{', commit ' + of if of else ''})")
+    made_up = f", {SYNTHETIC_WEIGHTS}" if one.synthetic else ""
+    return one_line(f"{one.label} ({several}{made}{', commit ' + of if of else ''}{made_up})")
 
 
 def unfinished(matched: Matched) -> list[str]:

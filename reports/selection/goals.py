@@ -17,7 +17,7 @@ from edgebench.harness.scenario.requirements import OBJECTIVES
 from edgebench.reports.format import CHANGE, scale_of, shown
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.recorded import recorded
-from edgebench.reports.quality import quality_summaries
+from edgebench.reports.quality import not_rated, quality_summaries
 from edgebench.reports.quantization import main_quality
 from edgebench.reports.selection.last import Last
 from edgebench.reports.selection.samples import (
@@ -130,9 +130,10 @@ def is_higher_better(goal: str) -> bool:
 
 
 def written(summary: Summary, scale: Scale) -> str:
-    """A value with its unit and its interval."""
+    """A value with its unit and its interval; of an estimate, that it is one."""
     text = shown(summary, scale)
-    return f"{text.value}{scale.suffix} {text.interval}".rstrip()
+    value = f"{text.value}{scale.suffix} {text.interval}".rstrip()
+    return _("{value}, estimated", value=value) if summary.source == "estimated" else value
 
 
 def stands_of(data: ReportData) -> Stands:
@@ -232,7 +233,7 @@ def _quality(
 ) -> tuple[str, bool, Mapping[str, Sequence[WindowRecord]], Mapping[str, Stand]]:
     workload = main_quality(data)
     if workload is None or workload.quality is None:
-        nobody = {each: _nothing("1", _("no text was rated")) for each in data.variant_ids}
+        nobody = {each: _nothing("1", not_rated(data)) for each in data.variant_ids}
         return "", False, {}, nobody
     windows = windows_by_variant(data.run.trials, workload.name, workload.quality)
     found = quality_summaries(data, workload.name, workload.quality)

@@ -9,7 +9,7 @@ from edgebench.reports.format import CHANGE, percent, quantity, scale_of
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import unstopped
-from edgebench.reports.quality import quality_summaries
+from edgebench.reports.quality import not_rated, quality_summaries
 from edgebench.reports.quantization import main_quality
 from edgebench.reports.selection.abilities import CAPABILITIES, capability_checks
 from edgebench.reports.selection.check import FAILING, WORST_FIRST, Check
@@ -171,7 +171,7 @@ def _on_prompts(
 def _on_text(data: ReportData, variant: str, loss: float) -> Check:
     workload = main_quality(data)
     if workload is None or workload.quality is None:
-        return _check("max_quality_loss", "", None, 1 + loss, _("no text was rated"))
+        return _check("max_quality_loss", "", None, 1 + loss, not_rated(data))
     ratios = quality_summaries(data, workload.name, workload.quality).get("perplexity_ratio", {})
     summary = ratios.get(variant)
     why = (summary and summary.reason) or workload.quality.no_reference

@@ -263,7 +263,7 @@ def _value(
     reason = "" if value.interval else one_line(recorded(summary.reason or ""))
     return replace(
         value,
-        chip=_(summary.source) if len(column.sources) > 1 else "",
+        chip=_(summary.source) if len(column.sources) > 1 else value.chip,
         flags=() if goal == QUALITY else tuple(flag_text(each) for each in flags),
         footnote=notes.number(reason) if reason else None,
         reason=reason,

@@ -35,10 +35,19 @@ def warnings(
     """
     target = requirements.target if requirements else None
     return (
+        *_synthetic(data),
         *(elsewhere(data, target) if target else ()),
         *(one for runner in dict.fromkeys(recommended) for one in _of_runner(data, runner)),
         *_of_runs(data),
     )
+
+
+def _synthetic(data: ReportData) -> Iterator[Sentence]:
+    if any(each.record.synthetic is not None for each in data.parts):
+        yield fill(
+            "Synthetic weights: the figures are those of random numbers in the shape of a model, "
+            "so nothing is known of the quality of any variant."
+        )
 
 
 def _of_runner(data: ReportData, runner: str) -> Iterator[Sentence]:

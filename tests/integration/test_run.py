@@ -443,9 +443,13 @@ class TenWatts:
 
     name = "test:constant"
     source = "observed"
+    resolution_s = None
 
     def read_j(self) -> float:
         return time.perf_counter() * 10
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def test_energy_is_measured_where_there_is_a_meter(
@@ -453,7 +457,7 @@ def test_energy_is_measured_where_there_is_a_meter(
 ) -> None:
     """At a constant 10 W, idle and mean power are 10 W and energy is 10 J a second."""
     search = MeterSearch(meters=(TenWatts(),), refusals=())
-    monkeypatch.setattr("edgebench.harness.execute.find_meters", lambda: search)
+    monkeypatch.setattr("edgebench.harness.board.find_meters", lambda **_settings: search)
     path = make_scenario(
         "prefill_s: 0.3, token_s: 0.05",
         workloads="[{name: short, prompt: hello, generate_tokens: 11}]",
@@ -487,7 +491,7 @@ def test_what_a_runner_prepares_is_no_part_of_a_load(
     """It is made before, and a cold load finds neither it nor the model in memory."""
     evicted: list[str] = []
     monkeypatch.setattr(
-        "edgebench.harness.measure.evict", lambda path: evicted.append(path.read_text()) or ""
+        "edgebench.harness.board.evict", lambda path: evicted.append(path.read_text()) or ""
     )
     path = make_scenario(
         "prepares: true",

@@ -7,9 +7,20 @@ from pathlib import Path
 import pytest
 
 from edgebench.harness.errors import ScenarioError
+from edgebench.harness.scenario.device import Device
 from edgebench.harness.scenario.find import builtin_scenarios, find_scenario
 from edgebench.harness.scenario.loader import load_scenario
 from edgebench.runners.registry import runner_classes
+
+SHIPPED = [
+    "android-phone",
+    "jetson-orin",
+    "llama2-7b",
+    "quantization",
+    "raspberry-pi-5",
+    "smollm2-135m",
+    "wikitext2",
+]
 
 
 @pytest.fixture
@@ -28,7 +39,7 @@ def users_own(folder: Path) -> dict[str, str]:
 
 def test_the_shipped_scenarios_are_known_and_right(folder: Path) -> None:
     """Every scenario that is shipped loads, with all its options known to the runner."""
-    assert builtin_scenarios() == ["llama2-7b", "quantization", "smollm2-135m", "wikitext2"]
+    assert builtin_scenarios() == SHIPPED
     environ = users_own(folder)
     frameworks = {"llama.cpp", "mnn", "mediapipe", "mlc"}
     for name, runners, workloads in (
@@ -36,12 +47,21 @@ def test_the_shipped_scenarios_are_known_and_right(folder: Path) -> None:
         ("quantization", frameworks, {"prose", "decode"}),
         ("smollm2-135m", frameworks, {"chat", "pp512-tg128", "prose"}),
         ("wikitext2", {"llama.cpp"}, {"wikitext2"}),
+        ("android-phone", {"llama.cpp", "mnn"}, {"pp128-tg64", "pp512-tg128", "sustained"}),
+        ("jetson-orin", {"llama.cpp"}, {"chat", "pp512-tg128", "sustained"}),
+        ("raspberry-pi-5", {"llama.cpp", "mnn"}, {"chat", "pp512-tg128", "sustained"}),
     ):
         scenario = load_scenario(find_scenario(name), runners=runner_classes(), environ=environ)
         assert {variant.runner for variant in scenario.variants} == runners
         assert scenario.name == name
         assert {workload.name for workload in scenario.workloads} == workloads
-        assert any(workload.quality for workload in scenario.workloads)
+        if scenario.device == Device():
+            assert any(workload.quality for workload in scenario.workloads)
+        else:
+            # What a device is asked for is speed that lasts; quality is the same everywhere.
+            assert any(workload.sustained for workload in scenario.workloads)
+            assert scenario.measure.cooldown is not None
+            assert all(variant.options["threads"] == 4 for variant in scenario.variants)
 
 
 @pytest.mark.parametrize("missing", ["MODEL", "WIKITEXT2"])
@@ -95,8 +115,7 @@ def test_a_near_miss_is_named(folder: Path, name: str) -> None:
         f"there is no scenario {name!r}: no such file, and none that edgebench ships"
     )
     assert caught.value.remedy == (
-        "did you mean 'llama2-7b'? "
-        "edgebench ships llama2-7b, quantization, smollm2-135m, wikitext2."
+        f"did you mean 'llama2-7b'? edgebench ships {', '.join(SHIPPED)}."
     )
 
 

@@ -107,7 +107,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
         """)
     assert lines(text) == [
         "f:2:7: name: must be letters, digits, '.', '_' and '-', a letter or digit first, got 'not a slug'",
-        "f:3:26: model.source: unknown kind of source 'ftp'; allowed are pypi:PACKAGE==VERSION/FILE, hf:ORG/NAME[@REVISION][/FILE], path:FILE_OR_FOLDER and synthetic:ARCHITECTURE",
+        "f:3:26: model.source: unknown kind of source 'ftp'; allowed are pypi:PACKAGE==VERSION/FILE, hf:ORG/NAME[@REVISION][/FILE], path:FILE_OR_FOLDER and synthetic:ARCHITECTURE[@QUANTIZATION]",
         "f:3:35: model.lisense: unknown key; did you mean 'license'?",
         "f:5:36: variants[0].quantization: engine can't make the quantization 'q8_0'; did you mean 'Q8_0'?",
         "f:5:55: variants[0].threads[1]: must be at least 1, got 0",

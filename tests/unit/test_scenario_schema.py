@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from edgebench.harness.compare.baseline_format import baseline_schema
+from edgebench.harness.device_profiles.schema import device_schema
 from edgebench.harness.gate.schema import policy_schema
 from edgebench.harness.results.model import Measured, Trial
 from edgebench.harness.results.schema import run_schema, trial_schema
@@ -28,6 +29,7 @@ MAKERS = {
     "trial": trial_schema,
     "baseline": baseline_schema,
     "policy": policy_schema,
+    "device": device_schema,
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edgebench.harness.errors import ModelError
-from edgebench.harness.store.sources import PathSource, SyntheticSource
+from edgebench.harness.store.sources import PathSource
 from edgebench.harness.store.store import ModelStore
 
 if TYPE_CHECKING:
@@ -137,9 +137,3 @@ def test_a_file_that_changes_while_it_is_read_is_refused(store: ModelStore, mode
 
     with pytest.raises(ModelError, match="changed while it was read"):
         store.fetch(PathSource(model), progress=grow)
-
-
-def test_synthetic_weights_are_refused_for_now(store: ModelStore) -> None:
-    """They can be written in a scenario, and are said not to be available."""
-    with pytest.raises(ModelError, match="not available in this version"):
-        store.fetch(SyntheticSource("llama"))

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from edgebench.devices.monitor import EnergyPoint, Window
 from edgebench.devices.reading import Reading
-from edgebench.harness.metrics.system import energy_between, energy_metrics, window_metrics
+from edgebench.devices.window import EnergyPoint, EnergyTrace, Window
+from edgebench.harness.metrics.system import (
+    energy_between,
+    energy_metrics,
+    meter_energies,
+    window_metrics,
+)
+from edgebench.harness.results.model import Measured
 from edgebench.runners.base import Generation
 
 S = 1_000_000_000
@@ -24,6 +30,15 @@ RAMP = points(
 )
 
 
+def trace(
+    readings: tuple[EnergyPoint, ...],
+    meter: str = "bench:supply",
+    source: str = "observed",
+    **more: object,
+) -> EnergyTrace:
+    return EnergyTrace(meter, source, readings, **more)  # type: ignore[arg-type]
+
+
 def window(**changes: object) -> Window:
     nothing = Reading(None, "not read")
     readings = (
@@ -32,7 +47,7 @@ def window(**changes: object) -> Window:
     )
     fields: dict[str, object] = dict.fromkeys(readings.split(), nothing)
     fields |= {"begin_ns": 0, "end_ns": 3 * S, "samples": ()}
-    fields |= {"energy": RAMP, "energy_reason": None}
+    fields |= {"energy": (trace(RAMP),), "energy_reason": None}
     return Window(**{**fields, **changes})  # type: ignore[arg-type]
 
 
@@ -74,14 +89,50 @@ def test_a_window_that_the_counter_does_not_resolve_has_no_energy(
 
 
 def test_without_a_meter_every_energy_is_null_with_its_reason() -> None:
-    """The meter's own refusal stands at each of the five metrics; never 0."""
+    """The meter's own refusal stands at each of the six metrics; never 0."""
     metrics = energy_metrics(
         window(energy=(), energy_reason="permission denied: run chmod"), generation([10, 20])
     )
     assert {(item.value, item.reason) for item in metrics.values()} == {
         (None, "permission denied: run chmod")
     }
-    assert len(metrics) == 5
+    assert len(metrics) == 6
+
+
+def test_each_meter_has_its_own_energies() -> None:
+    """The metrics are of the first meter; the others stand beside it, with their reasons."""
+    lost = trace((), "bench:lost", reason="bench:lost can't be read any more: unplugged")
+    slow = trace(RAMP, "bench:slow", resolution_s=0.15)
+    made = generation([1000, 1200, 1400, 1600, 1800, 2000])
+    seen = window(energy=(trace(RAMP), lost, slow))
+    assert energy_metrics(seen, made)["decode_energy_j"].value == pytest.approx(30.0)
+    first, second, third = meter_energies(seen, made)
+    assert (first.meter, first.prefill_j, first.reason) == ("bench:supply", pytest.approx(10), None)
+    assert (second.decode_j, second.reason) == (None, lost.reason)
+    assert third.reason == (
+        "the window is too short for bench:slow, which changes every 0.15 s: it takes 1.5 s"
+    )
+
+
+def test_estimates_stay_estimates() -> None:
+    """What is computed from an estimate is one: the rate per watt and the power above idle too."""
+    seen = window(energy=(trace(RAMP, "estimate:tdp", "estimated"),))
+    idle = Measured(value=4.0, unit="W", source="estimated")
+    metrics = energy_metrics(seen, generation([1000, 1500, 2000]), idle)
+    assert {item.source for item in metrics.values()} == {"estimated"}
+    assert {item.source for item in [meter_energies(seen, generation([1000, 2000]))[0]]} == {
+        "estimated"
+    }
+
+
+def test_power_above_idle_is_the_difference() -> None:
+    """30 W while decoding and 4 W before the block: 26 W, and none without an idle power."""
+    made = generation([1000, 1500, 2000])
+    idle = Measured(value=4.0, unit="W", source="observed")
+    assert energy_metrics(window(), made, idle)["power_above_idle_w"].value == pytest.approx(26.0)
+    lost = Measured.missing("W", "bench:supply can't be read: unplugged")
+    above = energy_metrics(window(), made, lost)["power_above_idle_w"]
+    assert above.reason == "no idle power: bench:supply can't be read: unplugged"
 
 
 def test_a_single_token_has_prefill_energy_only() -> None:

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from edgebench.harness.history.index import Contents, Index
     from edgebench.harness.history.model import Selection, Series
 
-METRICS = ("decode_rate", "ttft_s", "prefill_rate", "peak_rss_bytes", "perplexity")
+METRICS = (
+    "decode_rate",
+    "ttft_s",
+    "prefill_rate",
+    "sustained_rate",
+    "peak_rss_bytes",
+    "perplexity",
+)
 """What is shown where no metric is asked for."""
 
 EPILOG = """\

@@ -15,11 +15,17 @@ from edgebench.harness.execute import cells_worked
 from edgebench.harness.results.summary import summarize
 from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.data import build_report_data
+from edgebench.reports.frameworks_table import frameworks_table
+from edgebench.reports.platforms_table import platforms_table
+from edgebench.reports.quality import quality_views
 from edgebench.reports.quantization import quantization_table
 from edgebench.reports.selection.select import requirements_of, selection_of
 from edgebench.reports.sentences import plain
+from edgebench.reports.sustained import sustained_views
+from edgebench.reports.sustained_terminal import sustained_table, sustained_text
 from edgebench.reports.terminal import (
     comparison_table,
+    document_table,
     formats_table,
     quality_table,
     quality_text,
@@ -140,10 +146,26 @@ def _print_tables(data: ReportData) -> None:
         Console().print(comparison_table(data))
     if data.task_names:
         Console().print(task_table(data))
-    if data.quality_names:
+    if any(view.stretches for view in sustained_views(data)):
+        if data.workload_names or data.task_names:
+            Console().print()
+        Console().print(sustained_table(data))
+        Console(highlight=False).print(sustained_text(data))
+    if quality_views(data):
         if data.workload_names or data.task_names:
             Console().print()
         _print_quality(data)
+    if data.record.synthetic is not None:
+        _print_documents(data)
+
+
+def _print_documents(data: ReportData) -> None:
+    """The run's rows of the documents' tables, which are mostly about models like this one."""
+    for each in (frameworks_table(data), platforms_table(data)):
+        if each is not None:
+            Console().print()
+            Console().print(document_table(each))
+    Console().print()
 
 
 def _print_quality(data: ReportData) -> None:

@@ -77,6 +77,8 @@ class _Plain:
             self._line(f"  {_failure(trial)}")
         elif trial.kind == "quality":
             self._line(f"  {_rated(trial)}")
+        elif trial.sustained is not None:
+            self._line(f"  {trial.workload}: {_sustained(trial)}")
         elif trial.phase == "measured" and trial.workload:
             left = _left(standing.time_left_s)
             self._line(
@@ -148,6 +150,9 @@ class _Live:
             self._console.print(Text(_failure(trial), style="red"))
         elif trial.kind == "quality":
             self._console.print(Text(_rated(trial), style="dim"))
+        elif trial.sustained is not None:
+            where = f"{trial.variant} · {trial.workload}"
+            self._console.print(Text(f"{where}: {_sustained(trial)}", style="dim"))
         if trial.workload is not None and (figure := _figure(standing)):
             self._known[trial.variant, trial.workload] = figure
         if standing.time_left_s is not None:
@@ -168,9 +173,12 @@ def _outlook(outlook: Outlook) -> str:
     low, high = outlook.min_repetitions, outlook.max_repetitions
     count = f"{low}" if low == high else f"{low} to {high}"
     cells = f"{outlook.cells} cell{'' if outlook.cells == 1 else 's'}"
-    return (
-        f"measuring {cells}, {count} repetitions each, at most {_duration(outlook.time_budget_s)}"
-    )
+    parts = [f"measuring {cells}, {count} repetitions each"] if outlook.cells else []
+    if outlook.stretches:
+        once = "once" if outlook.stretches == 1 else f"{outlook.stretches} times"
+        work = f"sustained work {once}, {_duration(outlook.sustained_s)} in all"
+        parts.append(f"then {work}" if parts else work)
+    return f"{', '.join(parts)}, at most {_duration(outlook.time_budget_s)}"
 
 
 def _failure(trial: Trial) -> str:
@@ -189,6 +197,16 @@ def _rated(trial: Trial) -> str:
         f"{trial.variant} · {trial.workload}: {figure}{count} window{'' if count == 1 else 's'} "
         f"in {trial.duration_s:.1f} s"
     )
+
+
+def _sustained(trial: Trial) -> str:
+    """A stretch of sustained work."""
+    found = (trial.metrics.get(key) for key in ("burst_rate", "sustained_rate"))
+    burst, lasting = (
+        "–" if each is None or each.value is None else f"{each.value:.1f}" for each in found
+    )
+    lasted_s = trial.sustained.lasted_s if trial.sustained else trial.duration_s
+    return f"{burst} token/s at first, {lasting} at last, over {_duration(lasted_s)}"
 
 
 def _figure(standing: Standing) -> str:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from edgebench.cli.report_options import format_option, lang_option
+from edgebench.cli.report_options import format_option, lang_option, predict_option
 from edgebench.harness.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from edgebench.harness.predict.device import DeviceFacts
 
 EPILOG = """\
 Several runs make one report: of other machines, dates or versions, side by side. Runs whose
@@ -36,12 +38,14 @@ refused; --each reports on each by itself.
     help="Where to write; the run's own folder by default, of several ./combined-report.",
 )
 @lang_option
+@predict_option
 @click.option("--each", is_flag=True, help="A report of each run by itself, in its own folder.")
 def report(
     run_dirs: tuple[Path, ...],
     formats: Sequence[str],
     out: Path | None,
     lang: str,
+    predict: tuple[DeviceFacts, ...],
     each: bool,  # noqa: FBT001 - click's own way
 ) -> None:
     """Write the report of RUN_DIR from its trials; of several, one report that combines them."""
@@ -52,5 +56,5 @@ def report(
         raise UsageError(msg, remedy="Leave out --out or --each.")
     groups = [(folder,) for folder in run_dirs] if each else [run_dirs]
     for group in groups:
-        for path in write_reports(*group, out=out, formats=formats, language=lang):
+        for path in write_reports(*group, out=out, formats=formats, language=lang, predict=predict):
             click.echo(path)

@@ -19,7 +19,7 @@ from edgebench.cli.interleaved import (
     tell_what_is_left,
 )
 from edgebench.cli.progress import make_observer
-from edgebench.cli.report_options import format_option, lang_option
+from edgebench.cli.report_options import format_option, lang_option, predict_option
 from edgebench.cli.run_options import (
     out_option,
     runners_option,
@@ -39,6 +39,7 @@ from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
     from edgebench.harness.interleaving import PlannedPair
+    from edgebench.harness.predict.device import DeviceFacts
     from edgebench.harness.results.run import Run
 
 EPILOG = """\
@@ -71,6 +72,17 @@ command line is wrong; 3 finished, but some cells failed; 4 nothing could be run
     help="One warm-up, two repetitions, shorter lengths: does everything work?",
 )
 @click.option(
+    "--synthetic-weights",
+    is_flag=True,
+    help="Random weights in the shape of the scenario's model, without a download: for speed, "
+    "memory and power. See docs/synthetic.md.",
+)
+@click.option(
+    "--ssh",
+    metavar="HOST",
+    help="On that board: USER@HOST, or a name in ~/.ssh/config. See docs/devices.md.",
+)
+@click.option(
     "--resume",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="RUN_DIR",
@@ -78,6 +90,7 @@ command line is wrong; 3 finished, but some cells failed; 4 nothing could be run
 )
 @format_option
 @lang_option
+@predict_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(
     scenario: str | None,
@@ -88,15 +101,20 @@ def run(
     time_budget: float | None,
     against: tuple[str, ...],
     quick: bool,  # noqa: FBT001 - click's own way
+    synthetic_weights: bool,  # noqa: FBT001
+    ssh: str | None,
     resume: Path | None,
     formats: tuple[str, ...],
     lang: str,
+    predict: tuple[DeviceFacts, ...],
     as_json: bool,  # noqa: FBT001
 ) -> int:
     """Run SCENARIO: prepare the models, measure, write the report."""
     config = load_config()
     pythons = {name: item.python for name, item in config.runners.items() if item.python}
-    overrides = Overrides(runners, workloads, repetitions, time_budget, quick)
+    overrides = Overrides(
+        runners, workloads, repetitions, time_budget, quick, synthetic_weights, ssh
+    )
     resumed: Run | None = None
     pair: PlannedPair | None = None
     if resume is not None:
@@ -128,6 +146,11 @@ def run(
     if against:
         sides, baseline_path = sides_against(resolved, against, overrides, pythons, settings.base)
         pair = planned_pair(sides, settings, baseline_path)
+    if pair is not None and predict:
+        msg = "--predict is of a run alone, and this one is interleaved with its baseline"
+        raise UsageError(
+            msg, remedy="`edgebench report RUN_DIR --predict NAME` does it afterwards."
+        )
     stop_on_terminate()
     if pair is not None:
         return _run_pair(pair, formats, lang, as_json=as_json)
@@ -135,7 +158,7 @@ def run(
         with make_observer(quiet=as_json) as observer:
             execute(resolved, settings, observer, resumed=resumed)
     except KeyboardInterrupt:
-        _finish(folder, formats, lang, as_json=as_json)
+        _finish(folder, formats, lang, predict, as_json=as_json)
         click.echo(
             "edgebench: interrupted; what was finished is kept. Go on with:\n"
             f"  edgebench run --resume {folder}",
@@ -145,7 +168,7 @@ def run(
     except EdgebenchError:
         tell_what_is_left(folder)
         raise
-    return _finish(folder, formats, lang, as_json=as_json)
+    return _finish(folder, formats, lang, predict, as_json=as_json)
 
 
 def _run_pair(pair: PlannedPair, formats: tuple[str, ...], lang: str, *, as_json: bool) -> int:
@@ -159,12 +182,19 @@ def _run_pair(pair: PlannedPair, formats: tuple[str, ...], lang: str, *, as_json
     return finish_pair(pair, formats, lang, as_json=as_json)
 
 
-def _finish(folder: Path, formats: tuple[str, ...], lang: str, *, as_json: bool) -> int:
+def _finish(
+    folder: Path,
+    formats: tuple[str, ...],
+    lang: str,
+    predict: tuple[DeviceFacts, ...],
+    *,
+    as_json: bool,
+) -> int:
     """Write the reports, show the table, and say how it went."""
     # Late: plots and tables need libraries that nothing before this does.
     from edgebench.cli.output import show_run  # noqa: PLC0415
     from edgebench.reports.write import write_reports  # noqa: PLC0415
 
     finished = read_run(folder)
-    written = write_reports(folder, formats=formats, language=lang)
+    written = write_reports(folder, formats=formats, language=lang, predict=predict)
     return show_run(finished, dict(zip(formats, written, strict=True)), as_json=as_json)

@@ -6,12 +6,14 @@ import json
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from edgebench.cli.ssh_options import board_at, refuse_python, ssh_options
 from edgebench.harness import wire
 from edgebench.harness.errors import RunnerError
 from edgebench.harness.prepare import PROBE_TIMEOUT_S
@@ -20,6 +22,9 @@ from edgebench.harness.scenario.values import written
 from edgebench.harness.session import Launch, Session
 from edgebench.runners.base import Description, Option, RunnerFailure
 from edgebench.runners.registry import runner_class, runner_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ABILITIES = {
     "token_ids_in": "takes token ids",
@@ -55,17 +60,33 @@ class Status:
 
 @click.command()
 @click.argument("name", required=False)
+@ssh_options
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def runners(name: str | None, as_json: bool) -> None:  # noqa: FBT001 - click's own way
+def runners(
+    name: str | None,
+    ssh: str | None,
+    python: str | None,
+    as_json: bool,  # noqa: FBT001 - click's own way
+) -> None:
     """List the frameworks: installed or not, version, abilities, how to install.
 
-    With NAME, that one with all its options and what they mean.
+    With NAME, that one with all its options and what they mean. With --ssh, those of another
+    machine.
     """
+    refuse_python(ssh, python)
     names = runner_names()
     if name is not None and name not in names:
         msg = f"there is no runner named {name!r}; there are {', '.join(names)}"
         raise click.BadParameter(msg, param_hint="NAME")
-    found = [_look(each) for each in ([name] if name else names)]
+    wanted = [name] if name else names
+    if ssh is None:
+        config = load_config().runners
+        pythons = {each: config[each].python for each in wanted if each in config}
+        found = [_look(each, Session, pythons.get(each)) for each in wanted]
+    else:
+        with board_at(ssh, python) as board:
+            board.machine()  # where it can't be reached, that is no runner's fault
+            found = [_look(each, board.open, None) for each in wanted]
     if as_json:
         click.echo(json.dumps([asdict(status) for status in found], indent=2))
         return
@@ -96,21 +117,26 @@ def _options(options: dict[str, Option]) -> Table:
     return table
 
 
-def _look(name: str) -> Status:
-    """Ask the runner in a process of its own: importing a framework may do anything."""
-    config = load_config().runners.get(name)
+def _look(name: str, opened: Callable[[Launch], Session], python: str | None) -> Status:
+    """Ask the runner in a process of its own: importing a framework may do anything.
+
+    Args:
+        name: the runner's.
+        opened: gives such a process, here or on a board.
+        python: the interpreter that has the framework, where it is another one.
+    """
     try:
         kind = runner_class(name)
     except RunnerFailure as failure:
         return Status(name, False, None, {}, str(failure), None, (), {})  # noqa: FBT003
     with tempfile.TemporaryDirectory() as folder:
-        launch = Launch(name, Path(folder) / "probe.log", config.python if config else None)
+        launch = Launch(name, Path(folder) / "probe.log", python)
         description, problem = None, None
         tasks: dict[str, str] = {}
         try:
-            with Session(launch) as session:
+            with opened(launch) as session:
                 description = wire.description(session.call("probe", timeout_s=PROBE_TIMEOUT_S))
-            tasks = {task: _task(launch, task) for task in description.capabilities.tasks}
+            tasks = {task: _task(opened(launch), task) for task in description.capabilities.tasks}
         except RunnerError as error:
             problem = str(error)
     return Status(
@@ -125,10 +151,10 @@ def _look(name: str) -> Status:
     )
 
 
-def _task(launch: Launch, task: str) -> str:
+def _task(process: Session, task: str) -> str:
     """What runs a task; asked in a process without what makes the runner's tokens."""
     try:
-        with Session(launch) as session:
+        with process as session:
             answer = session.call("describe_task", {"task": task}, timeout_s=PROBE_TIMEOUT_S)
             found = wire.task_description(answer)
     except RunnerError as error:

@@ -98,6 +98,8 @@ def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) 
     limits.add_column()
     for name, value in _limits(scenario.measure):
         limits.add_row(name, value)
+    if any(each.sustained for each in scenario.workloads):
+        limits.add_row("Sustained", _sustained(scenario, len(variants)))
     if scenario.verify:
         also = " and each framework's most exact artifact" * (scenario.verify == "high_precision")
         limits.add_row("Verify", f"every variant{also} against the reference")
@@ -167,6 +169,14 @@ def _explanation(variant: ExpandedVariant) -> str:
     return "" if full == variant.id and not interpreter else full + interpreter
 
 
+def _sustained(scenario: Scenario, variants: int) -> str:
+    """How long the sustained work takes, which comes last."""
+    long = [each.sustained for each in scenario.workloads if each.sustained is not None]
+    minutes = variants * sum(long) / 60
+    each = " + ".join(f"{seconds / 60:.3g}" for seconds in long)
+    return f"{minutes:.3g} min of the time, last of all: {each} min for each variant, once"
+
+
 def _prompt(workload: Workload) -> str:
     if workload.quality is not None:
         quality = workload.quality
@@ -175,13 +185,14 @@ def _prompt(workload: Workload) -> str:
             f"rates up to {quality.max_tokens} tokens of {quality.text}, "
             f"windows of {quality.window}{way}"
         )
+    again = "" if workload.sustained is None else f", again and again for {workload.sustained:g} s"
     if workload.prompt is None:
-        return f"{workload.prompt_tokens} tokens, {workload.text}"
+        return f"{workload.prompt_tokens} tokens, {workload.text}{again}"
     text = " ".join(workload.prompt.split())
     short = text if len(text) <= _LONGEST_PROMPT else text[: _LONGEST_PROMPT - 1] + "…"
     if workload.task is not None:
         return f"{workload.task} of “{short}”"
-    return f"“{short}”{' in the chat template' if workload.chat_template else ''}"
+    return f"“{short}”{' in the chat template' if workload.chat_template else ''}{again}"
 
 
 def _limits(measure: Measure) -> list[tuple[str, str]]:
@@ -193,10 +204,16 @@ def _limits(measure: Measure) -> list[tuple[str, str]]:
     enough = f"{_range(repetitions.min, repetitions.max)}, until the median is known to ±{known}"
     blocks = f"{_count(measure.per_block, 'repetition')} each, {order}{pause}{cold}"
     times = f"{measure.time_budget_s:g} s in all, {measure.timeout_s:g} s a load or generation"
+    cooling = []
+    if measure.cooldown is not None:
+        within, most = measure.cooldown.within_celsius, measure.cooldown.at_most_s
+        how = f"before each block, to within {within:g} °C of the first, at most {most:g} s"
+        cooling.append(("Cool-down", how))
     return [
         ("Warm-up", f"{_range(warmup.min, warmup.max)}, until stable within {stable}"),
         ("Repetitions", enough),
         ("Blocks", blocks),
+        *cooling,
         ("Time", times),
         ("Noisy", f"above a variation of {_percent(measure.max_cv)}"),
     ]

@@ -60,7 +60,10 @@ def test_power_lists_each_meter(intel_desktop, spinning):
 
     power = [(check.status, check.finding) for check in checks if check.name == "power"]
     assert power == [
-        ("good", "rapl:package measures energy (observed)."),
+        ("good", "rapl:package measures energy, which results show; it changes every 1 ms."),
+        ("good", "rapl:psys measures energy; it changes every 1 ms."),
+        ("good", "rapl:core measures energy; it changes every 1 ms."),
+        ("good", "rapl:uncore measures energy; it changes every 1 ms."),
         (
             "note",
             "rapl:dram: intel-rapl:0:2/energy_uj never changes, so it measures nothing.",

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from edgebench.devices.monitor import EnergyPoint, Monitor, Sample
+from edgebench.devices.monitor import EnergyPoint, EnergyTrace, Monitor, Sample
 
 MIB = 1 << 20
 SLACK = 3 * MIB
@@ -21,6 +21,7 @@ class Meter:
 
     name: str = "bench:supply"
     source: str = "observed"
+    resolution_s: float | None = None
     fails_at: int | None = None
     error: Exception = field(default_factory=lambda: OSError("unplugged"))
     enough: int = 5
@@ -34,6 +35,9 @@ class Meter:
         if self.readings == self.fails_at:
             raise self.error
         return 0.5 * self.readings
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 @pytest.fixture
@@ -85,13 +89,17 @@ def test_window_of_a_recorded_process(recorded, write_status, write_stat):
         window = monitor.end()
 
     kib = 1024
-    # 1000 ns a look at the clock: begin, energy, memory; memory, energy, end.
-    assert (window.begin_ns, window.end_ns) == (0, 5000)
+    # 1000 ns a look at the clock: clocks, heat, begin, energy, memory; memory, energy, end.
+    assert (window.begin_ns, window.end_ns) == (2000, 7000)
     assert window.samples == (
-        Sample(2000, 4000 * kib, 1000 * kib, 2900 * kib, 100 * kib),
-        Sample(3000, 6000 * kib, 3000 * kib, 2800 * kib, 200 * kib),
+        Sample(4000, 4000 * kib, 1000 * kib, 2900 * kib, 100 * kib),
+        Sample(5000, 6000 * kib, 3000 * kib, 2800 * kib, 200 * kib),
     )
-    assert window.energy == (EnergyPoint(1000, 0.5), EnergyPoint(4000, 1.0))
+    assert window.energy == (
+        EnergyTrace(
+            "bench:supply", "observed", (EnergyPoint(3000, 0.5), EnergyPoint(6000, 1.0))
+        ),
+    )
     assert window.energy_reason is None
     assert window.peak_anon.value == 3000 * kib
     assert window.peak_file.value == 2800 * kib
@@ -155,8 +163,33 @@ def test_meter_that_fails_meanwhile_keeps_what_it_said(recorded):
         monitor.begin()
         window = monitor.end()
 
-    assert [point.joules for point in window.energy] == [0.5]
-    assert window.energy_reason == "bench:supply can't be read any more: unplugged"
+    (energy,) = window.energy
+    assert [point.joules for point in energy.points] == [0.5]
+    assert energy.reason == "bench:supply can't be read any more: unplugged"
+    assert window.energy_reason is None
+
+
+def test_all_meters_are_read(recorded):
+    """Each has its own readings; one that is lost costs the others nothing."""
+    lost, kept = Meter("bench:lost", fails_at=2), Meter("bench:kept")
+    with watch(recorded, meters=[lost, kept]) as monitor:
+        monitor.begin()
+        window = monitor.end()
+
+    assert [(each.meter, len(each.points)) for each in window.energy] == [
+        ("bench:lost", 1),
+        ("bench:kept", 2),
+    ]
+    assert window.energy[1].reason is None
+
+
+def test_hole_before_a_window_is_no_fault_of_it(recorded):
+    """A meter that tells once of a hole in the past is asked again where a window begins."""
+    with watch(recorded, meters=[Meter(fails_at=1)]) as monitor:
+        monitor.begin()
+        window = monitor.end()
+
+    assert [point.joules for point in window.energy[0].points] == [1.0, 1.5]
 
 
 def test_window_can_be_begun_anew(recorded):

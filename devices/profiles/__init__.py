@@ -1,0 +1,1 @@
+"""Device profiles that edgebench ships; `edgebench.harness.device_profiles` reads them."""

@@ -1,0 +1,1 @@
+"""Android devices, reached by adb: frameworks' own benchmark tools run there."""

@@ -1,0 +1,147 @@
+"""llama.cpp's ``llama-bench``, by its ``-o jsonl`` output: one line a test, all its samples in it.
+
+The fields are those of llama.cpp's tools/llama-bench; they come and go with its versions, so each
+is read by its name, and one that is not known is kept among the options that were used.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from edgebench.harness.adb.tool import Ask, Line, Sample, Told, Wanted, checked_rate, not_understood
+from edgebench.harness.errors import InvalidResultError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from edgebench.harness.results.model import Scalar
+
+NS: Final = 1e9
+
+FLAGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "threads": "-t",
+        "batch_size": "-b",
+        "ubatch_size": "-ub",
+        "kv_cache_type_k": "-ctk",
+        "kv_cache_type_v": "-ctv",
+        "flash_attention": "-fa",
+        "mmap": "-mmp",
+        "gpu_layers": "-ngl",
+    }
+)
+SHORT: Final[Mapping[str, str]] = MappingProxyType({"on": "1", "off": "0"})
+"""Of flash attention: every version knows these; ``auto`` is what it does without being asked."""
+
+NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "n_threads": "threads",
+        "n_batch": "batch_size",
+        "n_ubatch": "ubatch_size",
+        "type_k": "kv_cache_type_k",
+        "type_v": "kv_cache_type_v",
+        "flash_attn": "flash_attention",
+        "use_mmap": "mmap",
+        "n_gpu_layers": "gpu_layers",
+    }
+)
+NO_OPTIONS: Final = frozenset(
+    {
+        *("build_commit", "build_number", "cpu_info", "gpu_info"),
+        *("model_filename", "model_type", "model_size", "model_n_params"),
+        *("n_prompt", "n_gen", "n_depth", "test", "test_time"),
+        *("avg_ns", "stddev_ns", "avg_ts", "stddev_ts", "samples_ns", "samples_ts"),
+    }
+)
+
+
+class LlamaBench:
+    """Prompt and generation are two tests of it, each in a process of its own."""
+
+    program = "llama-bench"
+    engine = "llama.cpp"
+    options = frozenset(FLAGS)
+    caveat = ""
+
+    def refusal(self, wanted: Wanted) -> str:  # noqa: ARG002 - a Tool
+        """It can measure all that has a length."""
+        return ""
+
+    def asks(self, wanted: Wanted, repetitions: int) -> list[Ask]:
+        """The prompt after what is in the cache already; then the generation after the prompt."""
+        common = ["-m", wanted.model, "-r", str(repetitions), "-o", "jsonl"]
+        for name, value in {"gpu_layers": 0, **wanted.options}.items():
+            if name in FLAGS and value != "auto":
+                common += [FLAGS[name], _argument(value)]
+        # Without -d, which old versions lack, where it is not needed.
+        depth = ["-d", str(wanted.depth_tokens)] if wanted.depth_tokens else []
+        prompt = ["-p", str(wanted.prompt_tokens), "-n", "0", *depth]
+        after = ["-d", str(wanted.depth_tokens + wanted.prompt_tokens)]
+        generation = ["-p", "0", "-n", str(wanted.generate_tokens), *after]
+        return [
+            Ask((*common, *prompt), "prefill", repetitions),
+            Ask((*common, *generation), "decode", repetitions),
+        ]
+
+    def read(self, ask: Ask, wanted: Wanted, lines: Sequence[Line]) -> Told:
+        """The samples of its one test."""
+        records = [(found, line) for line in lines if (found := _record(line.text))]
+        if not records:
+            raise not_understood(self.program, lines, "line of JSON with samples_ns")
+        record, line = records[-1]
+        prefills = ask.phase == "prefill"
+        tokens = wanted.prompt_tokens if prefills else wanted.generate_tokens
+        depth = wanted.depth_tokens + (0 if prefills else wanted.prompt_tokens)
+        expected = {"n_prompt": tokens if prefills else 0, "n_gen": 0 if prefills else tokens}
+        told = {key: record.get(key) for key in expected}
+        if told != expected or record.get("n_depth", 0) != depth:
+            msg = f"{self.program} measured another test than the one that was asked for: {told}"
+            raise InvalidResultError(msg)
+        samples = _samples(record.get("samples_ns"), ask.repetitions, tokens)
+        # The line is printed when the last of them is over.
+        samples[-1] = replace(samples[-1], ended_ns=line.t_ns)
+        commit, number = record.get("build_commit"), record.get("build_number")
+        parameters = record.get("model_n_params")
+        return Told(
+            prefill=tuple(samples) if prefills else (),
+            decode=() if prefills else tuple(samples),
+            engine_version=f"b{number} ({commit})" if number and commit else None,
+            options=_options(record),
+            parameters=parameters if isinstance(parameters, int) else None,
+        )
+
+
+def _record(text: str) -> dict[str, object] | None:
+    """A line of its results, of all that it and its libraries print."""
+    if not text.startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and "samples_ns" in value else None
+
+
+def _samples(found: object, count: int, tokens: int) -> list[Sample]:
+    numbers = found if isinstance(found, list) else []
+    if len(numbers) != count or not all(isinstance(each, int) and each > 0 for each in numbers):
+        msg = f"{LlamaBench.program} tells samples_ns {found!r} of {count} repetitions"
+        raise InvalidResultError(msg[:300])
+    return [checked_rate("llama-bench", tokens, tokens * NS / ns, ns / NS) for ns in numbers]
+
+
+def _options(record: Mapping[str, object]) -> dict[str, Scalar]:
+    return {
+        NAMES.get(key, key): value
+        for key, value in record.items()
+        if key not in NO_OPTIONS and isinstance(value, (bool, int, float, str))
+    }
+
+
+def _argument(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    return SHORT.get(str(value), str(value))

@@ -1,0 +1,114 @@
+"""MNN's ``llm_bench``, by the table that it prints.
+
+With ``-kv true`` its row has both phases of one generation, ``prefill<br>decode``, each a mean and
+its deviation over its repetitions. It is started once for each repetition, so that none of our
+numbers is a mean of several. (MNN, transformers/llm/engine/tools/llm_bench.cpp.)
+"""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from edgebench.harness.adb.tool import Ask, Line, Told, Wanted, checked_rate, not_understood
+from edgebench.harness.errors import InvalidResultError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from edgebench.harness.results.model import Scalar
+
+LEVELS: Final[Mapping[str, str]] = MappingProxyType({"normal": "0", "high": "1", "low": "2"})
+FLAGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "threads": "-t",
+        "precision": "-c",
+        "memory": "--memory",
+        "backend": "-a",
+        "mmap": "-mmp",
+        "dynamic_option": "-dyo",
+    }
+)
+COLUMNS: Final = ("backend", "threads", "precision", "memory", "dynamicOption", "mmap")
+NAMES: Final[Mapping[str, str]] = MappingProxyType({"dynamicOption": "dynamic_option"})
+
+
+class LlmBench:
+    """Both phases of a generation in each start."""
+
+    program = "llm_bench"
+    engine = "MNN"
+    options = frozenset(FLAGS)
+    caveat = (
+        "llm_bench divides by the tokens that were asked for: where the model ends its text "
+        "early, its decode rate is too high"
+    )
+
+    def refusal(self, wanted: Wanted) -> str:
+        """It always begins with an empty cache."""
+        return (
+            "llm_bench has no option to fill the cache before (depth)"
+            if wanted.depth_tokens
+            else ""
+        )
+
+    def asks(self, wanted: Wanted, repetitions: int) -> list[Ask]:
+        """One start for each repetition; it warms up by itself."""
+        arguments = ["-m", f"{wanted.model}/config.json", "-kv", "true", "-rep", "1"]
+        arguments += ["-load", "false", "-p", str(wanted.prompt_tokens)]
+        arguments += ["-n", str(wanted.generate_tokens)]
+        for name, value in wanted.options.items():
+            if name in FLAGS:
+                arguments += [FLAGS[name], _argument(value)]
+        return [Ask(tuple(arguments), "both", 1)] * repetitions
+
+    def read(self, ask: Ask, wanted: Wanted, lines: Sequence[Line]) -> Told:  # noqa: ARG002 - a Tool
+        """The last row of its table."""
+        rows = [_cells(line.text) for line in lines if line.text.startswith("|")]
+        header = next((row for row in rows if "llm_demo" in row), None)
+        values = rows[-1] if rows else []
+        if header is None or len(values) != len(header) or values == header:
+            raise not_understood(self.program, lines, "table with the column llm_demo")
+        row = dict(zip(header, values, strict=True))
+        asked = f"prompt={wanted.prompt_tokens}<br>decode={wanted.generate_tokens}"
+        if row["llm_demo"] != asked:
+            msg = f"{self.program} measured {row['llm_demo']} where {asked} was asked for"
+            raise InvalidResultError(msg)
+        prefill, decode = _rates(row.get("speed(tok/s)", ""))
+        return Told(
+            prefill=(checked_rate(self.program, wanted.prompt_tokens, prefill),),
+            decode=(checked_rate(self.program, wanted.generate_tokens, decode),),
+            options=_options(row),
+        )
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _rates(text: str) -> tuple[float, float]:
+    """``21.14 ± 0.00<br>9.12 ± 0.00``; not a number where it is something else."""
+    found = []
+    for part in text.split("<br>"):
+        try:
+            found.append(float(part.partition("±")[0]))
+        except ValueError:
+            found.append(math.nan)
+    return (found[0], found[1]) if len(found) == 2 else (math.nan, math.nan)  # noqa: PLR2004
+
+
+def _options(row: Mapping[str, str]) -> dict[str, Scalar]:
+    used: dict[str, Scalar] = {}
+    for column in COLUMNS:
+        value = row.get(column, "")
+        if value:
+            number = value.lstrip("-").isdecimal()
+            used[NAMES.get(column, column)] = int(value) if number else value.lower()
+    return used
+
+
+def _argument(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    return LEVELS.get(str(value), str(value))

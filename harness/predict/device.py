@@ -1,0 +1,85 @@
+"""What predictions take from a device's profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from edgebench.harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from edgebench.harness.device_profiles import DeviceProfile
+    from edgebench.harness.device_profiles.figures import Figure
+
+Processor = Literal["cpu", "gpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A figure of a device.
+
+    Attributes:
+        value: None where it is not known.
+        said: its source; or why it is not known.
+    """
+
+    value: float | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What is known of a device.
+
+    Attributes:
+        key, name: of its profile.
+        kind: phone, board, laptop, desktop, server or vm.
+        processor: what computes.
+        bandwidth: of its memory in theory, bytes/s.
+        ram: in bytes.
+        fp32, int8: what the processor computes a second, in operations.
+        tdp_w, sustained_w: its power.
+    """
+
+    key: str
+    name: str
+    kind: str
+    processor: Processor
+    bandwidth: Known
+    ram: Known
+    fp32: Known
+    int8: Known
+    tdp_w: Known
+    sustained_w: Known
+
+
+def facts_of(profile: DeviceProfile, processor: Processor = "cpu") -> DeviceFacts:
+    """What a profile says.
+
+    Raises:
+        UsageError: the GPU is asked for and the profile has none.
+    """
+    fp32, int8 = profile.compute.fp32_flops, profile.compute.int8_ops
+    if processor == "gpu":
+        found = next((each for each in profile.accelerators if each.kind == "gpu"), None)
+        if found is None:
+            msg = f"the profile {profile.key} has no GPU"
+            raise UsageError(msg, remedy="Leave out --processor, for a prediction of the CPU.")
+        fp32, int8 = found.fp32_flops, found.int8_ops
+    return DeviceFacts(
+        key=profile.key,
+        name=profile.name,
+        kind=profile.kind,
+        processor=processor,
+        bandwidth=_known(profile.memory.bandwidth_bytes_per_s),
+        ram=_known(profile.ram_bytes),
+        fp32=_known(fp32),
+        int8=_known(int8),
+        tdp_w=_known(profile.power.tdp_w),
+        sustained_w=_known(profile.power.sustained_w),
+    )
+
+
+def _known(figure: Figure) -> Known:
+    said = figure.source if figure.value is not None else figure.reason
+    return Known(figure.value, said or "the profile does not say")

@@ -1,0 +1,98 @@
+"""How much of a device's peaks frameworks reach, as measured and published.
+
+A range holds what was seen for its kind of processor and not for any device in particular. It is
+checked against all figures at hand by ``benchmarks/prediction_errors.py``; docs/predict.md has the
+table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from edgebench.harness.predict.device import Processor
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """What share of a peak is reached.
+
+    Attributes:
+        low, high: the ends of the range.
+        why: what it rests on.
+    """
+
+    low: float
+    high: float
+    why: str
+
+    def said(self) -> str:
+        """The range in words, such as ``35 to 80 %``."""
+        return f"{100 * self.low:.0f} to {100 * self.high:.0f} %"
+
+
+DECODE: Final[Mapping[Processor, Efficiency]] = MappingProxyType(
+    {
+        "cpu": Efficiency(
+            0.35,
+            0.80,
+            "CPUs were seen to reach that much of their memory's theoretical peak: Raspberry Pi 5, "
+            "x86 desktops, Apple silicon",
+        ),
+        "gpu": Efficiency(
+            0.40,
+            0.90,
+            "GPUs of Apple silicon and of Jetsons were seen to reach that much of their memory's "
+            "theoretical peak",
+        ),
+    }
+)
+"""Of memory bandwidth, for one sequence, without speculation."""
+
+PREFILL_FP32: Final[Mapping[Processor, Efficiency]] = MappingProxyType(
+    {
+        "cpu": Efficiency(
+            0.20,
+            1.00,
+            "of that were seen on CPUs; more only with dot products of integers or matrix units",
+        ),
+        "gpu": Efficiency(0.20, 0.80, "of that were seen on GPUs"),
+    }
+)
+
+PREFILL_INT8: Final[Mapping[Processor, Efficiency]] = MappingProxyType(
+    {
+        "cpu": Efficiency(
+            0.05,
+            0.45,
+            "of that were seen on CPUs",
+        ),
+        "gpu": Efficiency(0.05, 0.40, "of that are assumed of GPUs"),
+    }
+)
+
+OWN_LOW: Final = 0.60
+OWN_HIGH: Final = 0.90
+"""What a read of memory alone reaches of its theoretical peak: where a run's own utilisation, which
+is of a measured bandwidth, is carried over to another device, it is multiplied by these."""
+
+
+def own_decode(mbu_low: float, mbu_high: float) -> Efficiency:
+    """The efficiency of a run, carried over to another device.
+
+    Args:
+        mbu_low: of its measured memory bandwidth utilisation, the lowest.
+        mbu_high: the highest.
+    """
+    low, high = min(mbu_low, 1.0) * OWN_LOW, min(mbu_high, 1.0) * OWN_HIGH
+    return Efficiency(
+        low,
+        high,
+        f"this run uses {100 * mbu_low:.0f} to {100 * mbu_high:.0f} % of the bandwidth that was "
+        f"measured on its machine; reading alone reaches {100 * OWN_LOW:.0f} to "
+        f"{100 * OWN_HIGH:.0f} % of a theoretical peak",
+    )

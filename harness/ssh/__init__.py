@@ -1,0 +1,1 @@
+"""Boards that are reached by the user's own OpenSSH."""

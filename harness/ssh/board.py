@@ -1,0 +1,183 @@
+"""A board reached by SSH: runners run there, models are copied there, the meters are its own."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from edgebench.devices.power import PowerSettings
+from edgebench.devices.reading import Reading
+from edgebench.harness.board import Meters
+from edgebench.harness.errors import (
+    BoardError,
+    BoardLinkError,
+    BoardUnfitError,
+    ModelError,
+    RunnerError,
+    RunnerRefusedError,
+    RunnerTimeoutError,
+)
+from edgebench.harness.ssh import parsed
+from edgebench.harness.ssh.connection import AgentSession, SshSession
+from edgebench.harness.ssh.contact import Contact
+from edgebench.harness.ssh.copying import Copying, parts_of
+from edgebench.harness.ssh.watch import RemoteWatch
+
+if TYPE_CHECKING:
+    from edgebench.devices.bandwidth import Bandwidth
+    from edgebench.devices.check import Check
+    from edgebench.devices.machine import Machine
+    from edgebench.harness.session import Launch, Session
+    from edgebench.harness.ssh.command import Remote
+    from edgebench.harness.store.progress import Progress
+    from edgebench.harness.store.store import StoredFile
+
+ANSWER_S = 60.0
+MEASURING_S = 300.0
+"""Meters prove themselves, bandwidth is read again and again: an answer takes its time."""
+
+
+class SshBoard:
+    """A board.
+
+    Each runner has a connection of its own. One more is for all that is asked of the board itself;
+    it is opened when it is needed, and anew where it broke.
+
+    Args:
+        remote: how it is reached.
+        power: which of its meters to use.
+        contact: what is known of its connections; how long things may take.
+    """
+
+    def __init__(
+        self, remote: Remote, power: PowerSettings | None = None, contact: Contact | None = None
+    ) -> None:
+        self._remote = remote
+        self._power = power or PowerSettings()
+        self._contact = contact or Contact()
+        self._agent: AgentSession | None = None
+        self._placed: dict[str, str] = {}
+        self._meters: Meters | None = None
+        self._scratch = TemporaryDirectory(prefix="edgebench-board-")
+
+    @property
+    def name(self) -> str:
+        """Its address."""
+        return self._remote.address
+
+    @property
+    def remote(self) -> bool:
+        """It is another machine."""
+        return True
+
+    def open(self, launch: Launch) -> Session:
+        """A runner's process there; `launch.python` is a path there."""
+        return SshSession(self._remote, self._contact, launch)
+
+    def watch(self, session: Session) -> RemoteWatch:
+        """Watch it from the board."""
+        return RemoteWatch(self._ask, session.pid, self._power)
+
+    def place(self, file: StoredFile, tell: Progress) -> str:
+        """The path there of a model; copied where it is not there yet.
+
+        Raises:
+            BoardError: it can't be copied.
+        """
+        if file.sha256 not in self._placed:
+            try:
+                parts = parts_of(file, tell)
+            except ModelError as error:
+                raise BoardUnfitError(error.message, remedy=error.remedy) from error
+            with Copying(self._remote, self._contact, self._log()) as copying:
+                self._placed[file.sha256] = copying.copy(file, parts, tell)
+        return self._placed[file.sha256]
+
+    def evict(self, path: str) -> str:
+        """Drop a file there from the page cache; why it is not gone, or nothing."""
+        try:
+            answer = self._ask("board.evict", {"path": path})
+        except RunnerError as error:
+            return error.message
+        return str(answer.get("reason", ""))
+
+    def machine(self) -> Machine:
+        """Which machine it is."""
+        return parsed.machine(self._ask("board.machine", {}))
+
+    def meters(self) -> Meters:
+        """Its meters; looked for once, and again where it could not be asked."""
+        if self._meters is None:
+            try:
+                answer = self._ask("board.meters", self._power_asked(), MEASURING_S)
+            except RunnerError as error:
+                return Meters((), (error.message,))
+            found = parsed.meter_facts(answer.get("found"))
+            self._meters = Meters(found, parsed.texts(answer.get("refusals")))
+        return self._meters
+
+    def idle_watts(self, seconds: float) -> tuple[Reading, ...]:
+        """What it draws with nothing of ours running, in watts, a reading for each meter."""
+        try:
+            asked = {**self._power_asked(), "seconds": seconds}
+            answer = self._ask("board.idle", asked, MEASURING_S + seconds)
+            return parsed.readings(answer.get("watts"))
+        except RunnerError as error:
+            return tuple(Reading.missing(error.message) for _ in self.meters().found)
+
+    def temperature(self) -> Reading:
+        """Its processor's temperature now, in degrees Celsius."""
+        try:
+            return parsed.reading(self._ask("board.temperature", {}))
+        except RunnerError as error:
+            return Reading.missing(error.message)
+
+    def bandwidth(self, threads: int) -> Bandwidth:
+        """How fast so many threads read its memory; a reason where that can't be measured."""
+        return parsed.bandwidth(self._ask("board.bandwidth", {"threads": threads}, MEASURING_S))
+
+    def doctor(self) -> tuple[Check, ...]:
+        """What will spoil a measurement there."""
+        return parsed.checks(self._ask("board.doctor", {}, MEASURING_S).get("checks"))
+
+    def close(self) -> None:
+        """End the connections; what runs there ends with them."""
+        self._drop()
+        self._scratch.cleanup()
+
+    def _power_asked(self) -> dict[str, object]:
+        return {"power": asdict(self._power)}
+
+    def _ask(
+        self, method: str, params: dict[str, object], timeout_s: float = ANSWER_S
+    ) -> dict[str, object]:
+        """Ask the agent.
+
+        Raises:
+            BoardError: it does not answer, or can't do it.
+        """
+        if self._agent is None:
+            agent = AgentSession(self._remote, self._contact, self._log())
+            agent.__enter__()
+            self._agent = agent
+        try:
+            return self._agent.call(method, params, timeout_s=timeout_s)
+        except RunnerRefusedError as error:
+            msg = f"{self.name} can't answer {method}: {error.message}"
+            raise BoardError(msg) from error
+        except RunnerTimeoutError as error:
+            self._drop()
+            raise BoardLinkError(error.message) from error
+        except RunnerError:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        agent, self._agent = self._agent, None
+        if agent is not None:
+            agent.stop()
+
+    def _log(self) -> Path:
+        return Path(self._scratch.name) / "board.log"

@@ -1,0 +1,179 @@
+"""Why a board can't be reached or used: what ssh and the first program there said, for a person."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edgebench.harness.errors import (
+    BoardAccessError,
+    BoardError,
+    BoardLinkError,
+    BoardUnfitError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from edgebench.harness.ssh.command import Remote
+
+SSH_FAILED = 255
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""The statuses of ssh itself and, by POSIX, of a shell that can't start a command."""
+
+CONNECTING = "connecting"
+
+PYTHON_REMEDY = "Install Python 3.11 or newer there, and give its path as device.python."
+
+MAX_TEXT = 300
+
+
+def link_error(remote: Remote, doing: str, code: int | None, said: str, log: str) -> BoardError:
+    """Why the connection ended.
+
+    Args:
+        remote: the board.
+        doing: what was being done.
+        code: how ssh ended; None where it did not.
+        said: what ssh itself wrote.
+        log: the end of what the board's side wrote.
+    """
+    known = _known(remote, said) if code == SSH_FAILED else None
+    if known is not None:
+        return known
+    if code in {NOT_FOUND, NOT_EXECUTABLE}:
+        why = _last_line(log)
+        return BoardUnfitError(
+            f"there is no Python {remote.python} on {remote.address}{f': {why}' if why else ''}",
+            remedy=PYTHON_REMEDY,
+        )
+    if doing == CONNECTING and code not in {None, SSH_FAILED}:
+        why = _last_line(log) or f"it left with status {code}"
+        return BoardUnfitError(
+            f"{remote.python} on {remote.address} is no Python 3.11 or newer: {why}",
+            remedy=PYTHON_REMEDY,
+        )
+    why = _last_line(said) or (f"ssh left with status {code}" if code else "it was closed")
+    return BoardLinkError(
+        f"the link to {remote.address} broke during {doing}: {why}",
+        remedy=f"Is the board up? `ssh {remote.address} true` tells.",
+    )
+
+
+def first_problem(remote: Remote, facts: Mapping[str, object]) -> BoardError:
+    """What the first program on the board found to be wrong."""
+    kind, text = str(facts.get("kind")), one_line(str(facts.get("text", "")))
+    if kind == "python":
+        return BoardUnfitError(
+            f"{remote.python} on {remote.address} is Python {text}, and edgebench needs 3.11",
+            remedy=PYTHON_REMEDY,
+        )
+    if kind == "space":
+        return BoardUnfitError(
+            f"no space is left on {remote.address} for the worker: {text}",
+            remedy="Free some there, or name a folder on a larger disk as device.folder.",
+        )
+    if kind == "damaged":
+        return BoardLinkError(f"the worker's file was damaged on its way to {remote.address}")
+    return BoardUnfitError(
+        f"the folder {remote.folder} can't be written to on {remote.address}: {text}",
+        remedy="Name another one as device.folder.",
+    )
+
+
+def no_ssh(remote: Remote, error: OSError) -> BoardError:
+    """There is no ssh on this machine."""
+    return BoardAccessError(
+        f"{remote.ssh[0]} can't be started on this machine: {error.strerror}",
+        remedy="Install OpenSSH's client, such as the package openssh-client.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What ssh is known to say, and the error for it; the first that is found counts.
+
+    The words are those of OpenSSH. In the message and the remedy, `{address}` is the board's,
+    `{last}` the last line, and `{found}` what the expression holds in its first group.
+    """
+
+    said: re.Pattern[str]
+    error: type[BoardError]
+    message: str
+    remedy: str | None = None
+
+
+_KNOWN = (
+    _Known(
+        re.compile(
+            r"REMOTE HOST IDENTIFICATION HAS CHANGED"
+            r"(?:.*sent by the remote host is\s+(\S+?)\.?\s*$)?",
+            re.MULTILINE | re.DOTALL,
+        ),
+        BoardAccessError,
+        "{address} shows another host key than the one that is known, {found}: it was set up anew, "
+        "or it is another machine",
+        "If you know why, remove the old key with `ssh-keygen -R HOST`, and connect once by hand.",
+    ),
+    _Known(
+        re.compile(r"host key is known for|Host key verification failed"),
+        BoardAccessError,
+        "the host key of {address} is not known",
+        "Connect once by hand, `ssh {address}`, and compare the fingerprint that it shows with the "
+        "board's own.",
+    ),
+    _Known(
+        re.compile(r"Permission denied(?: \(([^)]*)\))?"),
+        BoardAccessError,
+        "{address} does not let us in; it takes {found}",
+        "Put your public key there with `ssh-copy-id {address}`. A key with a passphrase has to be "
+        "in ssh-agent, for nobody is asked for it.",
+    ),
+    _Known(
+        re.compile(r"Could not resolve hostname"),
+        BoardLinkError,
+        "there is no machine named {address}: {last}",
+        "Check the address, or Host and HostName in ~/.ssh/config.",
+    ),
+    _Known(
+        re.compile(r"Connection (refused|timed out)|No route to host|Network is unreachable"),
+        BoardLinkError,
+        "{address} can't be reached: {last}",
+        "Is it switched on, in this network, and does sshd run there?",
+    ),
+    _Known(
+        re.compile(
+            r"Bad owner or permissions|Bad configuration option|terminating, \d+ bad"
+            r"|Can't open user config file"
+        ),
+        BoardAccessError,
+        "ssh does not take its own configuration: {last}",
+    ),
+)
+
+
+def _known(remote: Remote, said: str) -> BoardError | None:
+    for each in _KNOWN:
+        match = each.said.search(said)
+        if match is not None:
+            found = match[1] if match.re.groups and match[1] else "as its owner knows"
+            facts = {
+                "address": remote.address,
+                "last": _last_line(said),
+                "found": one_line(found),
+            }
+            remedy = each.remedy.format(**facts) if each.remedy else None
+            return each.error(each.message.format(**facts), remedy=remedy)
+    return None
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return one_line(lines[-1]) if lines else ""
+
+
+def one_line(text: str) -> str:
+    """What another machine said, without what could move a cursor, and not too much of it."""
+    plain = "".join(each if each.isprintable() else " " for each in text)
+    return " ".join(plain.split())[:MAX_TEXT]

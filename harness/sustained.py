@@ -1,0 +1,201 @@
+"""From generations that followed each other for minutes to a stretch of work and its metrics."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from edgebench.harness.errors import InvalidResultError
+from edgebench.harness.metrics.system import energy_between
+from edgebench.harness.results.model import Measured
+from edgebench.harness.results.sustained import GenerationSpan, SustainedRecord
+from edgebench.harness.throttling import judged
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from edgebench.devices.window import EnergyTrace, Level, Window
+    from edgebench.runners.base import Generation
+
+    Floats = NDArray[np.float64]
+
+NS: Final = 1e9
+RATE: Final = "token/s"
+
+INTERVALS: Final = 60
+"""Into so many a stretch is cut, as long as none is shorter or longer than these."""
+SHORTEST_S: Final = 1.0
+LONGEST_S: Final = 10.0
+
+EDGE_S: Final = 60.0
+"""The first and the last minute are compared, as design and documents have it."""
+EDGE_SHARE: Final = 0.1
+"""Of a stretch that is shorter than ten minutes, its first and its last tenth."""
+
+
+def interval_s(asked_s: float) -> float:
+    """How long each interval of a stretch is."""
+    return min(max(asked_s / INTERVALS, SHORTEST_S), LONGEST_S)
+
+
+def edge_s(lasted_s: float) -> float:
+    """How long the first and the last part are that are compared."""
+    return min(EDGE_S, EDGE_SHARE * lasted_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Generations that followed each other.
+
+    Attributes:
+        asked_s: how long it was asked to last.
+        made: each checked; at least one. Their clock is the runner's.
+    """
+
+    asked_s: float
+    made: tuple[Generation, ...]
+
+    @property
+    def begun_ns(self) -> int:
+        """When the first prompt was handed over."""
+        return self.made[0].submitted_ns
+
+    @property
+    def ended_ns(self) -> int:
+        """When the last token was there."""
+        return self.made[-1].token_ns[-1]
+
+    def check(self) -> None:
+        """Refuse what can't be true.
+
+        Raises:
+            InvalidResultError: a generation began before the one before it was over.
+        """
+        for before, after in pairwise(self.made):
+            if after.submitted_ns < before.token_ns[-1]:
+                msg = "the time stamps go back from one generation to the next"
+                raise InvalidResultError(msg)
+
+    def outcome(self, window: Window) -> tuple[dict[str, Measured], SustainedRecord]:
+        """The metrics of a stretch, and how it went over time.
+
+        Args:
+            window: what was seen of the machine meanwhile, by the runner's clock.
+        """
+        zero, lasted = self.begun_ns, (self.ended_ns - self.begun_ns) / NS
+        step, edge = interval_s(self.asked_s), edge_s(lasted)
+        # What is left at the end and shorter than half an interval is no interval of its own.
+        count = max(1, math.floor(lasted / step + 0.5))
+        edges = np.append(np.arange(count) * step, lasted)
+        gaps = _gaps(self.made, zero)
+        trace = window.energy[0] if window.energy else None
+        middles = [round(float(low + high) / 2, 3) for low, high in pairwise(edges)]
+        rates = [_rate(gaps, low, high) for low, high in pairwise(edges)]
+        clocks = [_level(window.clocks, zero, low, high) for low, high in pairwise(edges)]
+        heat = [_level(window.temperatures, zero, low, high) for low, high in pairwise(edges)]
+        watts = [_watts(trace, zero, low, high) for low, high in pairwise(edges)]
+        verdict = judged(middles, rates, clocks, heat)
+        record = SustainedRecord(
+            asked_s=self.asked_s,
+            lasted_s=lasted,
+            interval_s=step,
+            edge_s=edge,
+            generations=len(self.made),
+            tokens=sum(len(each.token_ns) for each in self.made),
+            t_s=middles,
+            decode_rate=rates,
+            clock_hz=clocks,
+            temperature_celsius=heat,
+            power_w=watts,
+            power_source=trace.source if trace is not None else None,
+            spans=[_span(each, zero) for each in self.made],
+            throttled=verdict.throttled,
+            throttled_at_s=verdict.at_s,
+            throttled_because=verdict.because,
+        )
+        first, last = _rate(gaps, 0.0, edge), _rate(gaps, lasted - edge, lasted)
+        return {**_rates(first, last), **_powers(window, zero, lasted, edge)}, record
+
+
+def _rates(first: float | None, last: float | None) -> dict[str, Measured]:
+    nothing = "no token was decoded in that part of the stretch: make it longer"
+    found = {"burst_rate": first, "sustained_rate": last}
+    metrics = {
+        key: Measured.missing(RATE, nothing, "derived")
+        if value is None
+        else Measured(value=value, unit=RATE, source="derived")
+        for key, value in found.items()
+    }
+    metrics["sustained_ratio"] = (
+        Measured.missing("1", nothing, "derived")
+        if first is None or last is None
+        else Measured(value=last / first, unit="1", source="derived")
+    )
+    return metrics
+
+
+def _powers(window: Window, zero: int, lasted: float, edge: float) -> dict[str, Measured]:
+    """Mean power of the whole stretch, and of its last part."""
+    trace = window.energy[0] if window.energy else None
+    why = window.energy_reason if trace is None else trace.reason
+    parts = {"mean_power_w": (0.0, lasted), "sustained_power_w": (lasted - edge, lasted)}
+    found = {}
+    for key, (low, high) in parts.items():
+        watts = _watts(trace, zero, low, high)
+        if watts is None or trace is None:
+            reason = why or "the energy counter has too few readings in that part of the stretch"
+            found[key] = Measured.missing("W", reason)
+        else:
+            found[key] = Measured(value=watts, unit="W", source=trace.source)
+    return found
+
+
+def _gaps(made: Sequence[Generation], zero: int) -> Floats:
+    """Begin and end of the making of each token but the first ones, in seconds; two columns.
+
+    A first token comes out of the prefill, which is no decoding.
+    """
+    pairs = [pair for each in made for pair in pairwise(each.token_ns)]
+    return (np.asarray(pairs, dtype=np.float64).reshape(-1, 2) - zero) / NS
+
+
+def _rate(gaps: Floats, low: float, high: float) -> float | None:
+    """Tokens of the decoding within, over its seconds within; a token may lie in it in part."""
+    begins, ends = gaps[:, 0], gaps[:, 1]
+    inside = np.minimum(ends, high) - np.maximum(begins, low)
+    touched = inside > 0
+    seconds = float(inside[touched].sum())
+    if seconds <= 0:
+        return None
+    # Some frameworks give out several tokens at once.
+    at_once = int(((ends == begins) & (ends > low) & (ends <= high)).sum())
+    return (float((inside[touched] / (ends - begins)[touched]).sum()) + at_once) / seconds
+
+
+def _level(levels: Sequence[Level], zero: int, low: float, high: float) -> float | None:
+    found = [each.value for each in levels if low <= (each.t_ns - zero) / NS < high]
+    return sum(found) / len(found) if found else None
+
+
+def _watts(trace: EnergyTrace | None, zero: int, low: float, high: float) -> float | None:
+    if trace is None or high <= low:
+        return None
+    joules = energy_between(
+        trace.points, zero + round(low * NS), zero + round(high * NS), trace.resolution_s
+    )
+    return None if joules is None else joules / (high - low)
+
+
+def _span(made: Generation, zero: int) -> GenerationSpan:
+    return GenerationSpan(
+        started_s=round((made.submitted_ns - zero) / NS, 4),
+        first_token_s=round((made.token_ns[0] - zero) / NS, 4),
+        last_token_s=round((made.token_ns[-1] - zero) / NS, 4),
+        tokens=len(made.token_ns),
+    )

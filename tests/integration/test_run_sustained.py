@@ -1,0 +1,311 @@
+"""Sustained work, by the fake runner's clock that passes without waiting."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from command_line import edgebench
+
+from edgebench.devices.reading import Reading
+from edgebench.harness.board import LocalBoard
+from edgebench.harness.execute import execute
+from edgebench.harness.observer import Silent
+from edgebench.harness.records import Settings
+from edgebench.harness.results.device import DeviceRecord
+from edgebench.harness.results.model import Measured
+from edgebench.harness.results.run import read_run
+from edgebench.harness.scenario.loader import load_scenario
+from edgebench.harness.store.store import ModelStore
+from edgebench.reports.data import build_report_data
+from edgebench.reports.export_json import render_json
+from edgebench.reports.html import render_html
+from edgebench.reports.languages import language
+from edgebench.reports.markdown import render_markdown
+from edgebench.reports.sustained import sustained_views
+from edgebench.reports.sustained_formula import by_power
+from edgebench.runners.registry import runner_classes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import MakeScenario, RunFake
+
+    from edgebench.harness.results.run import Run
+
+STEADY = "name: steady, virtual_clock: true, prefill_s: 0.5, token_s: 0.1"
+SLOWS = (
+    "name: slows, virtual_clock: true, prefill_s: 0.5, token_s: 0.1, slow_after_s: 60, "
+    "slow_factor: 2"
+)
+LONG = "{name: long, prompt_tokens: 9, generate_tokens: 16, sustained: 100s}"
+BOTH = f"[{{name: chat, prompt_tokens: 9, generate_tokens: 4}}, {LONG}]"
+MEASURE = "{warmup: {min: 1, max: 3}, repetitions: {min: 2, max: 2}, timeout_s: 20}"
+
+
+@pytest.fixture
+def path(make_scenario: MakeScenario) -> Path:
+    return make_scenario(STEADY, SLOWS, workloads=BOTH, measure=MEASURE)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of both variants on both workloads, not to be changed."""
+    folder = tmp_path_factory.mktemp("done")
+    (folder / "model.bin").write_bytes(b"weights")
+    file = folder / "fake.yaml"
+    file.write_text(
+        "schema_version: 1\nname: fake\nmodel: {name: tiny, source: 'path:model.bin'}\n"
+        f"variants:\n  - {{runner: fake, {STEADY}}}\n  - {{runner: fake, {SLOWS}}}\n"
+        f"workloads: {BOTH}\nmeasure: {MEASURE}\n",
+        encoding="utf-8",
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("EDGEBENCH_CACHE", str(folder / "cache"))
+        scenario = load_scenario(file, runners=runner_classes())
+        store = ModelStore(folder / "store")
+        execute(scenario, Settings(folder / "run", folder, store=store))
+    return read_run(folder / "run")
+
+
+def stretches(run: Run) -> list[object]:
+    return [each for each in run.trials if each.sustained is not None]
+
+
+def test_a_device_that_slows_down_shows_in_its_rates(done: Run) -> None:
+    """10 tokens/s at first, 5 from the minute on; the steady one keeps its 10."""
+    cells = {each.variant: each for each in done.record.cells if each.workload == "long"}
+    rates = {
+        variant: [cell.metrics[key].median for key in ("burst_rate", "sustained_rate")]
+        for variant, cell in cells.items()
+    }
+    assert rates["steady"] == pytest.approx([10.0, 10.0])
+    assert rates["slows"] == pytest.approx([10.0, 5.0])
+    assert cells["slows"].metrics["sustained_ratio"].median == pytest.approx(0.5)
+    # One stretch is all that is asked for, so there are not too few of them.
+    assert [(cell.status, cell.n) for cell in cells.values()] == [("ok", 1)] * 2
+    # A busy machine is told whoever it is.
+    assert {flag for cell in cells.values() for flag in cell.flags} <= {"contended"}
+    slow = next(each.sustained for each in stretches(done) if each.variant == "slows")
+    assert slow.throttled is None
+    assert "the rate fell by 50 %" in slow.throttled_because
+
+
+def test_it_comes_last_in_processes_of_its_own(done: Run) -> None:
+    """After every other block, a block for each stretch, and warmed up as little as is asked."""
+    last = max(each.block for each in done.trials if each.workload == "chat")
+    blocks = [each.block for each in stretches(done)]
+    assert len(set(blocks)) == 2
+    assert min(blocks) > last
+    warmups = [each for each in done.trials if each.kind == "sustained" and each.phase == "warmup"]
+    assert len(warmups) == 2
+    assert done.record.workloads[1].sustained_s == 100.0
+    assert done.record.workloads[1].kind == "sustained"
+
+
+def test_a_run_that_goes_on_does_not_repeat_it(path: Path, run_fake: RunFake) -> None:
+    """What was done is done; the other variant's is still to do."""
+    run = run_fake(path)
+    file = run.path / "trials.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [
+        line
+        for line in lines
+        if not (json.loads(line)["kind"] == "sustained" and json.loads(line)["variant"] == "slows")
+    ]
+    file.write_text("".join(kept), encoding="utf-8")
+    scenario = load_scenario(path, runners=runner_classes())
+    settings = Settings(run.path, path.parent, store=ModelStore(run.path.parents[2] / "store"))
+    execute(scenario, settings, resumed=read_run(run.path))
+    again = stretches(read_run(run.path))
+    assert sorted(each.variant for each in again) == ["slows", "steady"]
+
+
+def test_a_crash_in_the_middle_is_a_row_and_the_others_go_on(
+    make_scenario: MakeScenario, run_fake: RunFake
+) -> None:
+    """It is tried once more, and then given up."""
+    crashes = f"{STEADY}, fail: crash, fail_from_call: 5".replace("steady", "crashes")
+    run = run_fake(make_scenario(crashes, STEADY, workloads=f"[{LONG}]", measure=MEASURE))
+    cells = {each.variant: each for each in run.record.cells}
+    assert (cells["crashes"].status, cells["crashes"].n_failed) == ("failed", 2)
+    assert cells["crashes"].failure is not None
+    assert cells["crashes"].failure.signal == "SIGSEGV"
+    assert cells["steady"].status == "ok"
+
+
+def test_reports_show_it_in_every_form(done: Run) -> None:
+    """A section, a picture and a table, the fall in words; Chinese too."""
+    page, text = render_html(done), render_markdown(done)
+    for shown in (page, text):
+        assert "Sustained work" in shown
+        assert "the cause is not known" in shown
+        assert "The rate did not fall" in shown
+    assert "long: Decode rate over time" in page
+    sections = {
+        each["section"] for each in json.loads(render_json(build_report_data(done)))["tables"]
+    }
+    assert "sustained" in sections
+    with language("zh"):
+        chinese = render_markdown(done)
+    assert "持续负载" in chinese
+    assert "原因不明" in chinese
+    # The rates of minutes do not mix with those of single generations.
+    assert build_report_data(done).workload_names == ("chat",)
+
+
+def test_a_run_of_nothing_else_has_a_report(make_scenario: MakeScenario, run_fake: RunFake) -> None:
+    """No section needs a workload of another kind."""
+    run = run_fake(make_scenario(STEADY, workloads=f"[{LONG}]", measure=MEASURE))
+    assert "Sustained work" in render_html(run)
+    assert "Sustained work" in render_markdown(run)
+
+
+def test_the_documents_formula_stands_beside_the_measurement(done: Run) -> None:
+    """10 tokens/s x 6 W / 15 W = 4 tokens/s, where 5 were measured: 20 % below."""
+    assert any("the TDP is not known" in each for each in sustained_views(
+        build_report_data(done))[0].table.notes)  # fmt: skip
+    device = DeviceRecord(reach="local", profile="board", profile_name="A Board", tdp_w=15)
+    record = done.record.model_copy(update={"device": device})
+    data = build_report_data(
+        replace(done, record=record, trials=tuple(map(with_power, done.trials)))
+    )
+    (view,) = sustained_views(data)
+    said = dict(view.seen)["slows"]
+    assert "10.0 tokens/s × min(1, 6.00 W / 15.0 W) = 4.00 tokens/s" in said
+    assert "the sustained power is measured, the TDP that of A Board" in said
+    assert "Measured: 5.00 tokens/s; the formula is 20 % below." in said
+    predicted = view.table.rows[1].values[-1]
+    assert (predicted.text, predicted.chip, predicted.source) == ("4.00", "predicted", "estimated")
+
+
+def test_the_formula_takes_the_profiles_power_where_none_was_measured(done: Run) -> None:
+    """And says whose it is."""
+    device = DeviceRecord(reach="local", profile="board", tdp_w=15, sustained_w=7.5)
+    data = build_report_data(
+        replace(done, record=done.record.model_copy(update={"device": device}))
+    )
+    said = dict(sustained_views(data)[0].seen)["steady"]
+    assert "min(1, 7.50 W / 15.0 W) = 5.00 tokens/s; the sustained power is the profile's" in said
+
+
+def with_power(trial: object) -> object:
+    if trial.sustained is None:  # type: ignore[attr-defined]
+        return trial
+    watts = Measured(value=6.0, unit="W", source="observed")
+    metrics = {**trial.metrics, "sustained_power_w": watts}  # type: ignore[attr-defined]
+    return trial.model_copy(update={"metrics": metrics})  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("watts", "rate"), [(15, 20.0), (30, 20.0), (7.5, 10.0), (3, 4.0)])
+def test_more_power_than_the_tdp_adds_nothing(watts: float, rate: float) -> None:
+    """20 tokens/s at 15 W."""
+    assert by_power(20.0, watts, 15.0) == pytest.approx(rate)
+
+
+class Warming(LocalBoard):
+    """A board that is warm after the first block, and stays so."""
+
+    def __init__(self, *celsius: float) -> None:
+        super().__init__()
+        self._celsius = list(celsius)
+
+    def temperature(self) -> Reading:
+        return Reading(self._celsius.pop(0) if len(self._celsius) > 1 else self._celsius[0])
+
+
+def test_blocks_say_how_they_came_to_their_start(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """40 °C before all, then 42.5 °C, within three degrees: nothing waits, and it is written."""
+    measure = MEASURE.replace(
+        "timeout_s", "cooldown: {within_celsius: 3, at_most_s: 60}, timeout_s"
+    )
+    scenario = load_scenario(make_scenario(STEADY, measure=measure), runners=runner_classes())
+    record = execute(
+        scenario,
+        Settings(
+            tmp_path / "run", tmp_path, store=ModelStore(tmp_path / "store"),
+            board=Warming(40.0, 40.0, 42.5),
+        ),
+    )  # fmt: skip
+    loads = [each for each in read_run(tmp_path / "run").trials if each.kind == "load"]
+    started = [each.metrics["start_temperature_celsius"].value for each in loads]
+    assert started == [40.0, 42.5]
+    assert all(each.metrics["cooldown_wait_s"].value < 1 for each in loads)
+    assert record.protocol.cooldown_within_celsius == 3
+
+
+def test_a_device_that_stays_hot_is_measured_all_the_same_and_told(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """The limit of time is short, and the note has both temperatures."""
+    cooldown = "cooldown: {within_celsius: 3, at_most_s: 0.001}, timeout_s"
+    path = make_scenario(STEADY, measure=MEASURE.replace("timeout_s", cooldown))
+    told = Notes()
+    settings = Settings(
+        tmp_path / "run", tmp_path, store=ModelStore(tmp_path / "store"),
+        board=Warming(40.0, 40.0, 61.25),
+    )  # fmt: skip
+    record = execute(load_scenario(path, runners=runner_classes()), settings, told)
+    assert [cell.n for cell in record.cells] == [2]
+    assert any(
+        "still 61.2 °C after 0 s, and 40.0 °C before the first block" in each for each in told.notes
+    )
+
+
+class Notes(Silent):
+    """Keeps what is noted."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_two_interleaved_runs_sustain_side_by_side(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """Once on each side, both in the same block; and a budget for one of them is not enough."""
+    path = make_scenario(STEADY, workloads=f"[{LONG}]", measure=MEASURE)
+    command = ["run", path, "--against", "token_s=0.2", "--out", tmp_path / "out"]
+    refused = edgebench(*command, "--time-budget", "150")
+    assert refused.returncode == 2
+    assert "the sustained work of both sides takes 200 s" in refused.stderr
+    ran = edgebench(*command, "--format", "md")
+    assert "Traceback" not in ran.stderr, ran.stderr
+    sides = [read_run(each) for each in sorted((tmp_path / "out" / "fake").iterdir())]
+    found = [[(each.block, each.kind) for each in stretches(side)] for side in sides]
+    assert found == [[(0, "sustained")]] * 2
+    rates = [side.record.cells[0].metrics["burst_rate"].median for side in sides]
+    assert rates == pytest.approx([5.0, 10.0])
+
+
+def test_compare_and_gate_cannot_tell_from_one_stretch(
+    path: Path, run_fake: RunFake, done: Run
+) -> None:
+    """One value a side is no evidence, and nothing breaks over it."""
+    first, second = done, run_fake(path)
+    told = edgebench("compare", first.path, second.path)
+    assert "Traceback" not in told.stderr
+    assert "sustained" in told.stdout
+    gated = edgebench("gate", second.path, "--baseline", first.path)
+    assert "Traceback" not in gated.stderr
+
+
+def test_the_command_line_says_how_long_it_takes(path: Path, tmp_path: Path) -> None:
+    """Before, during and after; and refuses a budget that it does not fit into."""
+    checked = edgebench("validate", path)
+    assert "3.33 min of the time, last of all: 1.67 min for each variant, once" in checked.stdout
+    done = edgebench("run", path, "--out", tmp_path / "out", "--repetitions", "1")
+    assert done.returncode == 0, done.stderr
+    assert "then sustained work 2 times, 3 min 20 s in all" in done.stderr
+    assert "long: 10.0 token/s at first, 5.0 at last, over 1 min" in done.stderr
+    assert "long, slows: The rate fell by 50 %" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80 + len(str(tmp_path)) + 60
+    refused = edgebench("run", path, "--time-budget", "60")
+    assert refused.returncode == 2
+    assert "the sustained work takes 200 s, and the time budget is 60 s" in refused.stderr

@@ -1,0 +1,231 @@
+"""Energy between two moments, against integrals worked out by hand."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import random
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from edgebench.devices.collector import Collector
+from edgebench.devices.energy import energy_between
+from edgebench.devices.rapl import RaplMeter, Zone
+from edgebench.devices.window import EnergyPoint, EnergyTrace
+from edgebench.harness.metrics.system import energy_metrics
+from edgebench.runners.base import Generation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MS = 1_000_000
+S = 1_000_000_000
+
+
+def trace(joules_at, *, every_ms: int = 50, until_ms: int = 10_000, **more: object) -> EnergyTrace:
+    readings = tuple(EnergyPoint(t * MS, joules_at(t / 1000)) for t in range(0, until_ms, every_ms))
+    return EnergyTrace("bench:supply", more.pop("source", "observed"), readings, **more)
+
+
+def stair(power_w: float, step_s: float, *, phase_s: float = 0.0):
+    """A counter that is right every `step_s` and stands in between."""
+    return lambda t: power_w * (math.floor((t - phase_s) / step_s) * step_s + phase_s)
+
+
+def test_counter_that_changes_seldom_is_read_at_its_steps() -> None:
+    """At a constant 7 W, a counter of 0.3 s tells 35 J in 5 s, wherever the window begins."""
+    seen = trace(stair(7.0, 0.3, phase_s=0.11), resolution_s=0.3)
+    for start_ms in (1000, 1130, 1270):
+        found = energy_between(seen, start_ms * MS, (start_ms + 5000) * MS)
+        # Steps are seen up to one reading late, at both ends: 0.05 s of 5 s.
+        assert found.value == pytest.approx(35.0, rel=0.01)
+
+
+def test_counter_of_a_battery_needs_a_long_window() -> None:
+    """With a change every 10 s, 30 s tell nothing, and the reason says how long it takes."""
+    seen = trace(stair(7.0, 10.0), resolution_s=10.0, until_ms=200_000)
+    short = energy_between(seen, 20 * S, 50 * S)
+    assert short.value is None
+    assert short.reason == (
+        "the window is too short for bench:supply, which changes every 10 s: it takes 100 s"
+    )
+    assert energy_between(seen, 20 * S, 150 * S).value == pytest.approx(910.0, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("joules_at", "reason"),
+    [
+        (lambda _t: 5.0, "stood still in the window, so it measured nothing"),
+        (lambda t: 9 * min(t, 2.0), "stood still in the window, so it measured nothing"),
+        (lambda t: 9 * t if t < 3 else 9 * t - 20, "went back, so it does not count energy"),
+    ],
+    ids=["frozen", "freezes meanwhile", "goes back"],
+)
+def test_counter_that_does_not_count_has_no_energy(joules_at, reason) -> None:
+    """An energy of zero, or of half the window, is never made of a frozen counter."""
+    found = energy_between(trace(joules_at, resolution_s=0.001), S, 8 * S)
+    assert (found.value, found.reason) == (None, f"bench:supply {reason}")
+
+
+def test_estimate_of_an_idle_machine_is_zero() -> None:
+    """Where no CPU was busy, an estimate is 0 J: nothing is frozen."""
+    found = energy_between(trace(lambda _t: 5.0, source="estimated", resolution_s=0.01), S, 8 * S)
+    assert found.value == 0.0
+
+
+def test_reason_of_a_lost_meter_is_kept() -> None:
+    """What the collector said of a meter that vanished stands at its energy."""
+    lost = trace(lambda t: 9 * t, reason="bench:supply can't be read any more: unplugged")
+    assert energy_between(lost, S, 2 * S).reason == lost.reason
+
+
+# Through the collector --------------------------------------------------------------------------
+
+CURVE = ((0.0, 2.0), (1.0, 2.0), (1.2, 14.0), (3.0, 11.0), (3.001, 25.0), (4.5, 9.0), (9.0, 9.0))
+"""Watts at a moment, straight lines between: idle, a rise, a slow fall, a spike, a plateau."""
+
+
+def joules(t: float) -> float:
+    """The curve's integral from 0, a trapezoid for each stretch."""
+    total = 0.0
+    for (t0, w0), (t1, w1) in pairwise(CURVE):
+        end = min(t, t1)
+        if end <= t0:
+            break
+        total += (end - t0) * (w0 + (w0 + (w1 - w0) * (end - t0) / (t1 - t0))) / 2
+    return total
+
+
+@dataclass
+class Clock:
+    """A clock that a test moves; each look at it takes a microsecond."""
+
+    now_ns: int = 0
+
+    def __call__(self) -> int:
+        self.now_ns += 1000
+        return self.now_ns
+
+
+@dataclass
+class CurveMeter:
+    """A perfect counter of the curve, which changes every so many seconds."""
+
+    clock: Clock
+    resolution_s: float | None
+    name: str = "bench:curve"
+    source: str = "observed"
+
+    def read_j(self) -> float:
+        now = self.clock.now_ns / S
+        step = self.resolution_s
+        return joules(math.floor(now / step) * step if step else now)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def watched(meters, clock: Clock, until_s: float, seed: int, tmp_path: Path):
+    """A window with readings at irregular times: 50 ms apart, and up to 30 ms late."""
+    late = random.Random(seed)
+    collector = Collector(
+        1, meters=meters, no_meter_reason="", procfs=tmp_path, sysfs=tmp_path, clock=clock
+    )
+    collector.begin()
+    while clock.now_ns < until_s * S:
+        clock.now_ns += round((0.05 + late.uniform(0, 0.03)) * S)
+        collector.tick(slow=False)
+    window = collector.end()
+    collector.close()
+    return window
+
+
+@pytest.mark.parametrize(("resolution_s", "within"), [(None, 0.005), (0.001, 0.005), (0.02, 0.02)])
+@pytest.mark.parametrize("seed", range(4))
+def test_energy_of_a_known_curve(
+    tmp_path: Path, resolution_s: float | None, within: float, seed: int
+) -> None:
+    """Prefill, decode and a token's energy are those of the curve to half a percent.
+
+    A counter that is up to 20 ms old where the power rises from 2 W to 13 W can't tell the prefill
+    better than by 0.02 s x 11 W of 10 J.
+    """
+    clock = Clock()
+    window = watched([CurveMeter(clock, resolution_s)], clock, 8.5, seed, tmp_path)
+    tokens = [1.73 + 0.061 * n for n in range(100)]
+    made = Generation(
+        token_ids=[1] * 100,
+        submitted_ns=round(0.31 * S),
+        token_ns=[round(t * S) for t in tokens],
+        prompt_tokens=4,
+        finish_reason="length",
+    )
+    found = {key: each.value for key, each in energy_metrics(window, made).items()}
+    prefill, decode = joules(1.73) - joules(0.31), joules(tokens[-1]) - joules(1.73)
+    assert found["prefill_energy_j"] == pytest.approx(prefill, rel=within)
+    assert found["decode_energy_j"] == pytest.approx(decode, rel=within)
+    assert found["energy_per_token_j"] == pytest.approx(decode / 99, rel=within)
+    assert found["mean_power_w"] == pytest.approx(decode / (0.061 * 99), rel=within)
+
+
+def test_two_packages_that_wrap_several_times(tmp_path: Path) -> None:
+    """Counters of 5 J start again every 0.3 s or so, each on its own: 16 W and 3 W for 4 s."""
+    clock, range_uj = Clock(), 5_000_000
+    zones = []
+    for number, start_uj in ((0, 4_900_000), (1, 1_000)):
+        folder = tmp_path / f"intel-rapl:{number}"
+        folder.mkdir()
+        (folder / "energy_uj").write_text(f"{start_uj}\n")
+        zones.append(Zone(f"package-{number}", folder, range_uj))
+    meter = RaplMeter("rapl:package", zones)
+    collector = Collector(
+        1, meters=[meter], no_meter_reason="", procfs=tmp_path, sysfs=tmp_path, clock=clock
+    )
+    collector.begin()
+    for _ in range(100):
+        clock.now_ns += 50 * MS
+        for zone, watts, start_uj in zip(zones, (16, 3), (4_900_000, 1_000), strict=True):
+            now_uj = (start_uj + watts * clock.now_ns // 1000) % (range_uj + 1)
+            (zone.folder / "energy_uj").write_text(f"{now_uj}\n")
+        collector.tick(slow=False)
+    (seen,) = collector.end().energy
+    assert energy_between(seen, S // 2, S // 2 + 4 * S).value == pytest.approx(76.0, rel=0.001)
+
+
+def test_meter_that_vanishes_costs_its_windows_only(tmp_path: Path) -> None:
+    """A counter whose driver goes leaves null with the reason, then and later; nothing ends."""
+    clock = Clock()
+    kept = CurveMeter(clock, None)
+
+    class Vanishing(CurveMeter):
+        def read_j(self) -> float:
+            if self.clock.now_ns > 2 * S:
+                raise OSError(19, "No such device")
+            return super().read_j()
+
+    lost = Vanishing(clock, None, name="bench:lost")
+    first = watched([lost, kept], clock, 4, 1, tmp_path)
+    second = watched([lost, kept], clock, 8, 2, tmp_path)
+    for window, (start, end) in ((first, (2.5, 3.5)), (second, (5.0, 7.0))):
+        gone, there = window.energy
+        missing = energy_between(gone, round(start * S), round(end * S))
+        assert missing.reason == "bench:lost can't be read any more: No such device"
+        found = energy_between(there, round(start * S), round(end * S))
+        assert found.value == pytest.approx(joules(end) - joules(start), rel=0.005)
+
+
+def test_wall_clock_has_no_part_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wall clock that jumps by a day at every look changes no energy: nobody looks at it."""
+    days = iter(range(10**6))
+    monkeypatch.setattr("time.time", lambda: 86_400.0 * -next(days))
+    monkeypatch.setattr("time.time_ns", lambda: 86_400 * S * -next(days))
+    clock = Clock()
+    (seen,) = watched([CurveMeter(clock, None)], clock, 5, 3, tmp_path).energy
+    times = [point.t_ns for point in seen.points]
+    assert times == sorted(times)
+    assert bisect.bisect(times, 4 * S) > 40
+    found = energy_between(seen, S, 4 * S).value
+    assert found == pytest.approx(joules(4.0) - joules(1.0), rel=0.005)
