@@ -103,6 +103,8 @@ class Execution:
         self._utilization = Utilization()
         self._begun = self._now()
         self._prepare_s = 0.0
+        if self.board.remote:
+            observer.preparing(f"connecting to {self.board.name}")
         # Nor is anything written where the board can't be reached.
         try:
             machine = self.board.machine()
@@ -116,6 +118,10 @@ class Execution:
         self._writer = RunWriter(settings.folder)
         self._variants = expand(scenario)
         self.record = first_record(scenario, self._variants, settings, machine)
+        if isinstance(self.board, AdbBoard) and self.record.device is not None:
+            # The scenario may have said: the one that is attached.
+            named = self.record.device.model_copy(update={"address": self.board.name})
+            self.record = self.record.model_copy(update={"device": named})
 
     @property
     def has_trials(self) -> bool:

@@ -216,6 +216,23 @@ def machine_facts(machine: MachineRecord) -> tuple[tuple[str, str], ...]:
     )
 
 
+def device_facts(record: RunRecord) -> tuple[tuple[str, str], ...]:
+    """How another machine was reached, and whose profile it has, as (fact, value)."""
+    device = record.device
+    if device is None:
+        return ()
+    facts = []
+    if device.address is not None:
+        address = one_line(device.address)
+        if device.reach == "ssh":
+            facts.append((_("Reached"), _("over SSH, {address}", address=address)))
+        elif device.reach == "adb":
+            facts.append((_("Reached"), _("over adb, {address}", address=address)))
+    if device.profile_name is not None:
+        facts.append((_("Device profile"), one_line(device.profile_name)))
+    return tuple(facts)
+
+
 def bandwidth_facts(record: RunRecord) -> tuple[tuple[str, str], ...]:
     """How fast the machine's memory was read, as (fact, value); nothing where it was not."""
     disturbed = _("disturbed by other processes, so that it is more")

@@ -113,6 +113,7 @@ def _environment() -> Environment:
         "quoted_remarks": quoted_remarks,
         "moment": facts.moment,
         "machine_facts": facts.machine_facts,
+        "device_facts": facts.device_facts,
         "bandwidth_facts": facts.bandwidth_facts,
         "machine_warnings": facts.machine_warnings,
         "given_by": page_words.given_by,

@@ -368,6 +368,7 @@ def _machines(data: ReportData) -> Iterator[str]:
         yield bullets(
             pair(markdown(name), markdown(value))
             for name, value in (
+                *facts.device_facts(part.record),
                 *facts.machine_facts(machine),
                 *facts.bandwidth_facts(part.record),
             )

@@ -11,7 +11,12 @@ from edgebench.harness.adb.power import EnergyLog
 from edgebench.harness.adb.running import Run
 from edgebench.harness.adb.tool import Told, Wanted
 from edgebench.harness.adb.tools import TOOLS
-from edgebench.harness.errors import BoardLinkError, RunnerError, RunnerRefusedError
+from edgebench.harness.errors import (
+    BoardLinkError,
+    RunnerError,
+    RunnerRefusedError,
+    RunnerTimeoutError,
+)
 from edgebench.harness.failures import failure_of
 from edgebench.harness.measure import before_block, log_name
 from edgebench.harness.prompts import Prompt
@@ -161,7 +166,7 @@ class _Block:
             program = self._board.place_tool(self._tool_file, bench.transferring)
             model = self._board.place(item.file, bench.transferring)
         except BoardLinkError:
-            self._board.lost(None)
+            self._board.lost()
             raise
         return program, replace(wanted, model=model)
 
@@ -193,8 +198,10 @@ class _Block:
             with meters:
                 ended = run.wait(ask.arguments, limit_s)
             return Start(ask, self._tool.read(ask, wanted, ended.lines), ended, meters.traces())
-        except BoardLinkError:
-            self._board.lost(run.pid)
+        except (BoardLinkError, RunnerTimeoutError) as error:
+            # A tool that was too slow has been ended, unless the device did not answer to that.
+            if isinstance(error, BoardLinkError) or run.pid is not None:
+                self._board.lost(run.pid, program.path)
             raise
         finally:
             self._tail = run.tail()

@@ -76,7 +76,7 @@ class AdbBoard:
         self._placed: dict[str, str] = {}
         self._meters: tuple[PowerMeter, ...] | None = None
         self._refusals: tuple[str, ...] = ()
-        self._left_running: int | None = None
+        self._left_running: tuple[int, str] | None = None
         self._away = False
 
     @property
@@ -131,10 +131,11 @@ class AdbBoard:
 
     # A device that goes away -------------------------------------------------------------------
 
-    def lost(self, pid: int | None) -> None:
-        """The link broke, while this process may still have run there."""
+    def lost(self, pid: int | None = None, path: str = "") -> None:
+        """The link broke, while a process of the program at `path` may still have run there."""
         self._away = True
-        self._left_running = pid or self._left_running
+        if pid is not None:
+            self._left_running = pid, path
 
     def reach(self) -> None:
         """Wait for a device that went away, and end what was left running there.
@@ -147,7 +148,7 @@ class AdbBoard:
             try:
                 self.adb.find()
                 if self._left_running is not None:
-                    end_process(self.adb, self._left_running)
+                    end_process(self.adb, *self._left_running)
             except BoardLinkError:
                 if waited_s >= self._away_s:
                     raise

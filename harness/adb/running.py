@@ -71,16 +71,24 @@ class Program:
         The inner shell tells how the tool ended. ``time -v`` reads the kernel's accounting of it
         afterwards, so that nothing of ours runs beside it.
         """
-        limit = (
-            f"toybox timeout -s KILL {limit_s + LATER_S:.0f} " if "timeout" in self.helpers else ""
-        )
-        inner = f'{limit}{shlex.join([f"./{self.name}", *arguments])}; printf "\\n{EXIT}%s\\n" "$?"'
-        clocked = "toybox time -v " if "time" in self.helpers else ""
         folder = shlex.quote(self.folder)
+        limit = ""
+        if "timeout" in self.helpers:
+            limit = f"toybox timeout -s KILL {limit_s + LATER_S:.0f} "
+        inner = (
+            f"{limit}{shlex.join([self.path, *arguments])} & "
+            f'printf "\\n{PID}%s\\n" "$!"; wait "$!"; printf "\\n{EXIT}%s\\n" "$?"'
+        )
+        clocked = "toybox time -v " if "time" in self.helpers else ""
         return (
-            f'echo "{PID}$$"; cd {folder} && export LD_LIBRARY_PATH={folder} && '
+            f"cd {folder} && export LD_LIBRARY_PATH={folder} && "
             f'{clocked}sh -c {shlex.quote(inner)} </dev/null; printf "\\n{OVER}\\n"'
         )
+
+    @property
+    def path(self) -> str:
+        """Of its file on the device."""
+        return f"{self.folder}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +124,7 @@ class Run:
         self._log = log
         self._lines: list[Line] = []
         self.pid: int | None = None
+        self._noted = False
 
     def wait(self, arguments: Sequence[str], limit_s: float) -> Ended:
         """Run it to its end.
@@ -158,7 +167,7 @@ class Run:
         """End the tool on the device, if it can be reached."""
         if self.pid is not None:
             with contextlib.suppress(BoardError):
-                end_process(self._adb, self.pid)
+                end_process(self._adb, self.pid, self._program.path)
                 self.pid = None
 
     def tail(self) -> str:
@@ -190,9 +199,12 @@ class Run:
                     return
 
     def _note_pid(self) -> None:
-        if self.pid is None and self._lines and self._lines[0].text.startswith(PID):
-            number = self._lines[0].text.removeprefix(PID).strip()
-            self.pid = int(number) if number.isdecimal() else None
+        if not self._noted:
+            for line in self._lines:
+                if line.text.startswith(PID):
+                    number = line.text.removeprefix(PID).strip()
+                    self.pid = int(number) if number.isdecimal() else None
+                    self._noted = True
 
     def _says(self, mark: str) -> bool:
         return any(line.text.startswith(mark) for line in self._lines[-3:])
@@ -257,12 +269,16 @@ class Run:
         return found[-1] if found else ""
 
 
-def end_process(adb: Adb, pid: int) -> None:
-    """End a shell of ours on the device, and all that it started.
+def end_process(adb: Adb, pid: int, path: str) -> None:
+    """End a tool on the device, and all that it started.
+
+    Args:
+        adb: the device.
+        pid: its number, or that of the program that watches its time.
+        path: of its file, which its command line has: the number may be another's by now.
 
     Raises:
         BoardError: the device can't be reached.
     """
-    # Its number may be another process's by now.
-    ours = f'grep -q "edgebench: over" /proc/{pid}/cmdline 2>/dev/null'
+    ours = f"grep -q -F {shlex.quote(path)} /proc/{pid}/cmdline 2>/dev/null"
     adb.shell(f"if {ours}; then\n{KILL % pid}fi")

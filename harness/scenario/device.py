@@ -51,7 +51,9 @@ class Device(BaseModel):
         "known. See docs/devices.md.",
     )
     adb: Label | None = Field(
-        default=None, description="The serial number of an Android device, as `adb devices` says."
+        default=None,
+        description="The serial number of an Android device, as `adb devices` says; 'any' where "
+        "only one is attached.",
     )
     python: Location | None = Field(
         default=None, description="The Python 3.11 or newer on the device, for `ssh`."

@@ -52,6 +52,7 @@ class AgentSession(Session):
         self._remote = remote
         self._contact = contact
         self._agent = agent or ("session", str(contact.limits.silence_s))
+        self._silence_s = contact.limits.silence_s
         self._writing = threading.Lock()
         self._done = threading.Event()
         self._heard = 0.0
@@ -138,7 +139,7 @@ class AgentSession(Session):
 
     def _wait(self, selector: selectors.BaseSelector, left_s: float, doing: str) -> bool:
         end = time.monotonic() + left_s
-        silence_s = self._contact.limits.silence_s
+        silence_s = self._silence_s
         self._heard = max(self._heard, time.monotonic())
         while (now := time.monotonic()) < end:
             if selector.select(min(end - now, LOOK_EVERY_S, silence_s / 4)):

@@ -53,6 +53,7 @@ class Copying(AgentSession):
     def __init__(self, remote: Remote, contact: Contact, log: Path) -> None:
         agent = ("receive", str(STALL_S), f"{remote.folder}/models")
         super().__init__(remote, contact, log, agent)
+        self._silence_s = STALL_S
 
     def copy(self, model: StoredFile, parts: list[Part], tell: Progress) -> str:
         """Bring it there; its path there.

@@ -13,9 +13,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 GONE = 255
 
@@ -85,14 +86,29 @@ def push(state: dict[str, Any], source: str, target: str) -> int:
 def shell(phone: Path, script: str) -> int:
     """The phone goes away in the middle where one of its programs says so."""
     path = f"{phone / 'bin'}:{os.environ['PATH']}"
-    started = subprocess.Popen(["sh", "-c", script], env={**os.environ, "PATH": path})
+    started = subprocess.Popen(
+        ["sh", "-c", script],
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+    )
+    relay = threading.Thread(target=pass_on, args=(started.stdout,), daemon=True)
+    relay.start()
     while started.poll() is None:
         if (phone / "away").exists():
-            # What ran goes on running there.
             sys.stderr.write("error: closed\n")
-            return GONE
+            sys.stderr.flush()
+            os._exit(GONE)  # what ran goes on running there
         time.sleep(0.01)
+    relay.join()
     return started.returncode
+
+
+def pass_on(output: IO[bytes]) -> None:
+    while data := output.read(1 << 16):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +71,12 @@ class PlayedPhone:
     def __post_init__(self) -> None:
         programs = self.root / "bin"
         programs.mkdir(parents=True)
-        for name, text in (("getprop", GETPROP), ("dumpsys", DUMPSYS), ("toybox", TOYBOX), ("df", DF)):
+        for name, text in (
+            ("getprop", GETPROP),
+            ("dumpsys", DUMPSYS),
+            ("toybox", TOYBOX),
+            ("df", DF),
+        ):
             _program(programs / name, text)
         self.files(
             properties="".join(f"{key}={value}\n" for key, value in PROPERTIES.items()),
@@ -127,11 +131,11 @@ class PlayedPhone:
 def built_tool(folder: Path, name: str) -> Path:
     """A tool as a user built it, which prints what the real one prints."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = f'#!{sys.executable}\n{(SUPPORT / "phone_tool.py").read_text("utf-8")}'
+    text = f"#!{sys.executable}\n{(SUPPORT / 'phone_tool.py').read_text('utf-8')}"
     return _program(folder / name, text)
 
 
 def _program(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
-    os.chmod(path, 0o755)
+    path.chmod(0o755)
     return path

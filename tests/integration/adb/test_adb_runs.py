@@ -87,17 +87,22 @@ def test_mnn_and_litert_are_read_too(run: Runs, tmp_path: Path) -> None:
         model={"name": "tiny", "source": "path:tiny-mnn"},
         variants=[{"runner": "mnn", **SOURCE}, {"runner": "mediapipe", **SOURCE}],
     )
-    by_variant = {
-        trial.variant: trial.metrics for trial in made.trials if trial.kind == "generate"
-    }
+    by_variant = {trial.variant: trial.metrics for trial in made.trials if trial.kind == "generate"}
     mnn, litert = by_variant["mnn source threads=4"], by_variant["mediapipe source threads=4"]
     assert (mnn["prefill_rate"].value, mnn["decode_rate"].value) == (626.40, 54.53)
     assert mnn["ttft_s"].value is None
     assert litert["ttft_s"].value == 2.40
     assert litert["ttft_s"].source == "engine"
     assert litert["decode_rate"].value == pytest.approx(8 / 5.53092314)
-    loads = {trial.variant: trial.metrics["load_s"].value for trial in made.trials if trial.kind == "load"}
-    assert loads == {"mnn source threads=4": None, "mediapipe source threads=4": pytest.approx(0.91125)}
+    loads = {
+        trial.variant: trial.metrics["load_s"].value
+        for trial in made.trials
+        if trial.kind == "load"
+    }
+    assert loads == {
+        "mnn source threads=4": None,
+        "mediapipe source threads=4": pytest.approx(0.91125),
+    }
     assert any("asked for" in note for note in run.notes)
 
 
@@ -120,7 +125,9 @@ def test_a_damaged_copy_is_copied_again(run: Runs, phone: PlayedPhone) -> None:
     (model,) = phone.folder.glob("models/*/tiny.gguf")
     model.write_bytes(b"something else")
     run()
-    assert [call[-1].rpartition("/")[2] for call in phone.calls("push")].count("tiny.gguf.part") == 2
+    assert [call[-1].rpartition("/")[2] for call in phone.calls("push")].count(
+        "tiny.gguf.part"
+    ) == 2
 
 
 def test_other_workloads_are_rows_with_their_reason(run: Runs) -> None:

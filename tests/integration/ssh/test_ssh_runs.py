@@ -300,3 +300,34 @@ def test_llama_cpp_runs_on_a_board(server: SshServer, tmp_path: Path) -> None:
         assert (cell.metrics["decode_rate"].median or 0) > 0
     assert made["here"] == made["there"]
     assert len(made["here"]) == 1
+
+
+def test_a_scenario_can_be_sent_to_a_board_by_the_command_line(
+    server: SshServer, make_scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    """--ssh names a board in place of the scenario's."""
+    path = make_scenario("threads: 1")
+    path.write_text(path.read_text("utf-8").replace(f"ssh: {ALIAS}", "ssh: nowhere.invalid"))
+    done = edgebench("run", path, "--ssh", ALIAS, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    device = read_run(only_run(tmp_path / "out")).record.device
+    assert device is not None
+    assert device.address == ALIAS
+
+
+def test_a_board_is_examined_by_the_command_line(server: SshServer, tmp_path: Path) -> None:
+    """doctor and runners ask the board, with its own Python, and name what can't be reached."""
+    home = {"HOME": str(tmp_path)}  # of the session there it is another one
+    examined = edgebench("doctor", "--ssh", ALIAS, "--python", sys.executable, "--json", **home)
+    assert examined.returncode == 0, examined.stderr
+    assert {"name", "status", "finding", "remedy"} == set(json.loads(examined.stdout)[0])
+    found = edgebench(
+        "runners", "fake", "--ssh", ALIAS, "--python", sys.executable, "--json", **home
+    )  # fmt: skip
+    assert json.loads(found.stdout)[0]["description"]["engine"] == "fake"
+    lost = edgebench("runners", "--ssh", "nowhere.invalid")
+    assert lost.returncode == 4
+    assert "no machine named nowhere.invalid" in lost.stderr
+    wrong = edgebench("doctor", "--python", sys.executable)
+    assert wrong.returncode == 2
+    assert "no board is named" in wrong.stderr

@@ -1,0 +1,164 @@
+"""What native tools print, read: recorded output in, the engine's own figures out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from edgebench.harness.adb.litert_lm import LitertLm
+from edgebench.harness.adb.llama_bench import LlamaBench
+from edgebench.harness.adb.llm_bench import LlmBench
+from edgebench.harness.adb.tool import Ask, Line, Wanted
+from edgebench.harness.errors import InvalidResultError, RunnerProtocolError
+
+RECORDED = Path(__file__).parents[2] / "data" / "adb"
+
+
+def wanted(prompt: int, generate: int, *, depth: int = 0, **options: bool | float | str) -> Wanted:
+    return Wanted("/m", prompt, depth, generate, options, prompt + depth + generate + depth)
+
+
+def lines(name: str) -> list[Line]:
+    """A recorded output; each line comes a microsecond after the one before."""
+    texts = (RECORDED / name).read_text("utf-8").splitlines()
+    return [Line(text, 1000 * at) for at, text in enumerate(texts)]
+
+
+def test_llama_bench_samples_are_its_own() -> None:
+    """Rates agree with the samples_ts that it printed, to their last digit."""
+    noise, prompt, generation = lines("llama-bench.jsonl")
+    told = LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [noise, prompt])
+    rates = [each.rate for each in told.prefill]
+    assert rates == pytest.approx([4404.63, 4141.1, 4136.35, 4134.49, 4138.11], rel=2e-6)
+    assert told.decode == ()
+    assert (told.engine_version, told.parameters) == ("b11469 (ad2156533)", 596049920)
+    # Generation is asked for after the prompt.
+    after = json.dumps({**json.loads(generation.text), "n_depth": 1024})
+    told = LlamaBench().read(
+        Ask((), "decode", 5), wanted(1024, 256), [noise, Line(after, generation.t_ns)]
+    )
+    rates = [each.rate for each in told.decode]
+    assert rates == pytest.approx([77.2815, 77.4307, 77.0974, 76.6359, 77.5415], rel=2e-6)
+    # It prints when the last repetition is over, and says nothing of when the others were.
+    assert [each.ended_ns for each in told.decode] == [None] * 4 + [generation.t_ns]
+
+
+def test_llama_bench_keeps_options_that_it_does_not_know() -> None:
+    """A field of a newer version separates what it separates; timings and names are no options."""
+    _, prompt, _ = lines("llama-bench.jsonl")
+    newer = json.dumps({**json.loads(prompt.text), "moe_cache": "on"})
+    told = LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [Line(newer)])
+    assert told.options["moe_cache"] == "on"
+    assert told.options["kv_cache_type_k"] == "f16"
+    assert told.options["lazy_mode"] == "auto"
+    assert not {"avg_ts", "test_time", "model_filename", "samples_ns"} & told.options.keys()
+
+
+def test_llama_bench_of_before_depth_is_read() -> None:
+    """A version without n_depth had none."""
+    _, prompt, _ = lines("llama-bench.jsonl")
+    older = {key: value for key, value in json.loads(prompt.text).items() if key != "n_depth"}
+    told = LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [Line(json.dumps(older))])
+    assert len(told.prefill) == 5
+
+
+def test_llama_bench_that_is_cut_off_is_not_understood() -> None:
+    """Half a line is no result; the last line is quoted."""
+    _, prompt, _ = lines("llama-bench.jsonl")
+    with pytest.raises(RunnerProtocolError, match=r'its last line: ."build_commit'):
+        LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [Line(prompt.text[:300])])
+    with pytest.raises(RunnerProtocolError, match="it printed nothing"):
+        LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [])
+
+
+def test_llama_bench_is_asked_for_what_the_variant_says() -> None:
+    """Options have its names; what is on the CPU by default here is so there."""
+    asks = LlamaBench().asks(
+        wanted(16, 8, depth=32, threads=4, flash_attention="on", mmap=False), repetitions=3
+    )
+    common = "-m /m -r 3 -o jsonl -ngl 0 -t 4 -fa 1 -mmp 0"
+    assert " ".join(asks[0].arguments) == f"{common} -p 16 -n 0 -d 32"
+    assert " ".join(asks[1].arguments) == f"{common} -p 0 -n 8 -d 48"
+
+
+def test_llm_bench_table_is_read() -> None:
+    """Both phases of its one row, and what it says that it used."""
+    told = LlmBench().read(Ask((), "both", 1), wanted(512, 128), lines("llm_bench.txt"))
+    assert (told.prefill[0].rate, told.decode[0].rate) == (626.40, 54.53)
+    assert told.prefill[0].seconds is None
+    assert told.options == {"backend": "cpu", "threads": 4, "precision": "low"}
+
+
+@pytest.mark.parametrize("rate", ["inf ± nan", "nan ± nan", "0.00 ± 0.00", "-3.0 ± 0.0", "fast"])
+def test_llm_bench_rates_that_can_not_be_are_refused(rate: str) -> None:
+    """An early end of the text gives such."""
+    text = [Line(line.text.replace("54.53 ± 0.00", rate)) for line in lines("llm_bench.txt")]
+    with pytest.raises(InvalidResultError, match="which can't be"):
+        LlmBench().read(Ask((), "both", 1), wanted(512, 128), text)
+
+
+def test_llm_bench_of_another_test_is_refused() -> None:
+    """A row is believed only where it names the lengths that were asked for."""
+    with pytest.raises(InvalidResultError, match="prompt=512<br>decode=128 where prompt=16"):
+        LlmBench().read(Ask((), "both", 1), wanted(16, 8), lines("llm_bench.txt"))
+
+
+def test_llm_bench_is_started_once_for_each_repetition() -> None:
+    """None of its figures is then a mean; it has no depth."""
+    asks = LlmBench().asks(wanted(16, 8, threads=2, precision="low"), repetitions=3)
+    assert [ask.repetitions for ask in asks] == [1, 1, 1]
+    expected = "-m /m/config.json -kv true -rep 1 -load false -p 16 -n 8 -t 2 -c 2"
+    assert " ".join(asks[0].arguments) == expected
+    assert "depth" in LlmBench().refusal(wanted(16, 8, depth=4))
+
+
+def test_litert_info_is_read() -> None:
+    """Durations, the load, and its own time to first token."""
+    told = LitertLm().read(Ask((), "both", 1), wanted(18, 62), lines("litert_lm_main.txt"))
+    # It prints 7.79 and 11.21 tokens/s, rounded.
+    assert told.prefill[0].rate == pytest.approx(18 / 2.311920273)
+    assert told.decode[0].rate == pytest.approx(62 / 5.53092314)
+    assert (told.ttft_s, told.load_s) == (2.40, pytest.approx(0.91125))
+
+
+def test_litert_without_turns_is_no_measurement() -> None:
+    """It prints a time to first token of 0.00 s then."""
+    with pytest.raises(InvalidResultError, match="no turn of prefill"):
+        LitertLm().read(Ask((), "both", 1), wanted(18, 62), lines("litert_lm_main-no-turns.txt"))
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("399.049292ms", 0.399049292), ("1m2.5s", 62.5), ("81us", 81e-6), ("1h0m1s", 3601.0)],
+)
+def test_durations_of_abseil_are_read(written: str, seconds: float) -> None:
+    """As absl::FormatDuration writes them."""
+    text = [
+        Line(line.text.replace("2.311920273s", written)) for line in lines("litert_lm_main.txt")
+    ]
+    told = LitertLm().read(Ask((), "both", 1), wanted(18, 62), text)
+    assert told.prefill[0].seconds == pytest.approx(seconds)
+
+
+def test_a_model_that_writes_benchmark_info_is_not_believed() -> None:
+    """The last one counts, which is the tool's own."""
+    text = [Line("BenchmarkInfo: Time to first token: 9.00 s"), *lines("litert_lm_main.txt")]
+    told = LitertLm().read(Ask((), "both", 1), wanted(18, 62), text)
+    assert told.ttft_s == 2.40
+
+
+def test_litert_is_asked_for_what_the_variant_says() -> None:
+    """Exact lengths, on the CPU where nothing else is said, with room for one token more."""
+    (ask,) = LitertLm().asks(wanted(16, 8, threads=4), repetitions=1)
+    assert list(ask.arguments) == [
+        "--model_path=/m",
+        "--benchmark",
+        "--benchmark_prefill_tokens=16",
+        "--benchmark_decode_tokens=8",
+        "--async=false",
+        "--backend=cpu",
+        "--max_num_tokens=25",
+        "--num_cpu_threads=4",
+    ]
