@@ -68,18 +68,29 @@ def to_int4(rows: Floats, block_size: int) -> tuple[Bytes, Halves]:
     import numpy as np  # noqa: PLC0415
 
     blocks = rows.reshape(-1, block_size)
-    codes = np.empty(blocks.shape, np.int8)
+    packed = np.empty((len(blocks), block_size // 2), np.uint8)
     scales = np.empty(len(blocks), np.float16)
     step = max(1, AT_ONCE // block_size)
     for start in range(0, len(blocks), step):
         part = slice(start, start + step)
-        codes[part], scales[part] = _searched(blocks[part])
-    halves = codes.reshape(-1).view(np.uint8) & np.uint8(15)
-    packed = halves[0::2] | (halves[1::2] << np.uint8(4))
-    return packed, scales.reshape(len(rows), -1)
+        best = searched_scales(blocks[part])
+        codes = np.empty_like(blocks[part])
+        rounded(blocks[part], best, codes)
+        packed[part], scales[part] = pack(codes), best
+    return packed.reshape(-1), scales.reshape(len(rows), -1)
 
 
-def _searched(blocks: Floats) -> tuple[Codes, Halves]:
+def pack(codes: Floats) -> Bytes:
+    """Codes of 4 bits, an even number in a row, two to a byte, the first in the lower half."""
+    import numpy as np  # noqa: PLC0415
+
+    two = codes.astype(np.int8).view("<u2")
+    packed: Bytes = ((two & 0x0F) | ((two >> 4) & 0xF0)).astype(np.uint8)
+    return packed
+
+
+def searched_scales(blocks: Floats) -> Floats:
+    """For each block the scale, of those tried, that loses the least squares; (blocks,)."""
     import numpy as np  # noqa: PLC0415
 
     largest = np.maximum(blocks.max(axis=1), -blocks.min(axis=1))
@@ -88,17 +99,17 @@ def _searched(blocks: Floats) -> tuple[Codes, Halves]:
     values, off = np.empty_like(blocks), np.empty_like(blocks)
     for steps in STEPS_TO_LARGEST:
         scales = kept_scales(largest / np.float32(steps))
-        _rounded(blocks, scales, values)
+        rounded(blocks, scales, values)
         np.multiply(values, scales[:, None], out=off)
         off -= blocks
         lost = np.einsum("ij,ij->i", off, off)
         better = lost < least
         least[better], best[better] = lost[better], scales[better]
-    _rounded(blocks, best, values)
-    return values.astype(np.int8), best.astype(np.float16)
+    return best
 
 
-def _rounded(blocks: Floats, scales: Floats, out: Floats) -> None:
+def rounded(blocks: Floats, scales: Floats, out: Floats) -> None:
+    """The codes of 4 bits of blocks that have these scales; `out` may be the blocks themselves."""
     import numpy as np  # noqa: PLC0415
 
     np.divide(blocks, scales[:, None], out=out)

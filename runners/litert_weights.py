@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from edgebench.runners.checked_weights import HALF_LIMIT, check_values, checked_rows
+from edgebench.runners import litert_levels
 from edgebench.runners.litert_quantize import to_int4, to_int8
+from edgebench.runners.stored_levels import BLOCK, Levels, Rows, row_ranges, stored_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,11 +129,24 @@ class Matrix:
             RunnerFailure: a weight is no finite number, or beyond what can be kept.
             ModelFormatError: the source can't be read.
         """
+        stored = stored_rows(self.tensor)
+        if stored is None or self.form.precision != "int4" or self.form.block_size != BLOCK:
+            yield from self._made_of(self.tensor)
+            return
+        for start, stop in row_ranges(stored):
+            levels = Levels.of(stored.read_stored(start, stop))
+            if levels.within(LIMITS["int4"]):
+                packed, halves = litert_levels.to_int4(levels)
+                yield packed.data, halves.view("u1").data
+            else:  # perhaps none is too large, which only the weights tell
+                yield from self._made_of(Rows(stored, start, stop))
+
+    def _made_of(self, tensor: Tensor) -> Iterator[Pieces]:
         import numpy as np  # noqa: PLC0415
 
         precision, done = self.form.precision, 0
         kept_as = f"{precision} can keep for LiteRT"
-        for rows in checked_rows(self.name, self.tensor, LIMITS[precision], kept_as):
+        for rows in checked_rows(self.name, tensor, LIMITS[precision], kept_as):
             if precision == "int8":
                 codes, scales = to_int8(rows)
                 self.row_scales[done : done + len(rows)] = scales

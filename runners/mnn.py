@@ -60,7 +60,7 @@ class MnnRunner:
     OPTIONS: ClassVar[Mapping[str, Option]] = OPTIONS
     QUANTIZATIONS: ClassVar[tuple[str, ...]] = PRECISIONS
     PIP: ClassVar[str] = "edgebench[mnn]"
-    CONVERTER_VERSION: ClassVar[str] = "1"
+    CONVERTER_VERSION: ClassVar[str] = "2"
 
     def __init__(self) -> None:
         self._library: Any = None

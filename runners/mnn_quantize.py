@@ -11,9 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from edgebench.runners.stored_levels import BLOCK
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from edgebench.runners.stored_levels import Levels
 
     Floats: TypeAlias = NDArray[np.float32]
     Halves: TypeAlias = NDArray[np.float16]
@@ -28,10 +32,6 @@ SHORTFALL = 2.0**-11
 """How much smaller, as a share, a scale may be when kept; float16's rounding stays within it."""
 
 BITS: dict[Precision, int] = {"fp32": 32, "fp16": 16, "int8": 8, "int4": 4}
-
-
-_OFF_LEVEL = 1e-3
-"""Of a step: what rounding in float32 makes of a weight that lies on a level, and no other."""
 
 
 OFF_LEVEL = 1e-3
@@ -58,6 +58,34 @@ class Blocks:
         return 1 << (self.bits - 1)
 
 
+AT_ONCE = 1 << 16
+"""Weights rounded at once: what that takes stays in a processor's cache."""
+
+
+def repack(levels: Levels, blocks: Blocks) -> tuple[Bytes, Halves]:
+    """Q4_0's weights without any rounding; gives what `quantize` gives.
+
+    A weight is ``(level - 8) * scale``, which is a code and its scale already. With a negative
+    scale it is ``(7 - level) * -scale - scale``: the codes the other way round, and a zero.
+
+    Args:
+        levels: with finite scales.
+        blocks: of 4 bits, not symmetric, and of a size that divides 32.
+    """
+    import numpy as np  # noqa: PLC0415 - only a conversion needs it
+
+    scales = np.abs(levels.scales)
+    codes = levels.neighbours()
+    negative = levels.scales < 0
+    codes ^= np.where(negative, np.uint8(0xFF), np.uint8(0))[:, None]
+    # A scale is never 0, as in `quantize`; then the codes are.
+    empty = scales == 0
+    codes[empty] = blocks.offset * 0x11
+    kept = np.maximum(scales, np.finfo(np.float16).smallest_subnormal)
+    parameters = np.stack([np.where(negative, scales, np.float16(0)), kept], axis=1)
+    return codes.reshape(-1), np.repeat(parameters, BLOCK // blocks.size, axis=0).reshape(-1)
+
+
 def quantize(rows: Floats, blocks: Blocks, *, from_levels: bool = False) -> tuple[Bytes, Halves]:
     """Round the rows of a matrix, which are overwritten.
 
@@ -73,13 +101,27 @@ def quantize(rows: Floats, blocks: Blocks, *, from_levels: bool = False) -> tupl
     """
     import numpy as np  # noqa: PLC0415 - only a conversion needs it
 
-    offset = blocks.offset
     values = rows.reshape(-1, blocks.size)
+    codes = np.empty(rows.size * blocks.bits // BYTE, np.uint8)
+    parameters = np.empty((len(values), 1 if blocks.symmetric else 2), np.float16)
+    step = max(1, AT_ONCE // blocks.size)
+    code_bytes = blocks.size * blocks.bits // BYTE
+    for start in range(0, len(values), step):
+        stop = min(start + step, len(values))
+        part = _quantized(values[start:stop], blocks, from_levels=from_levels)
+        codes[start * code_bytes : stop * code_bytes], parameters[start:stop] = part
+    return codes, parameters.reshape(-1)
+
+
+def _quantized(values: Floats, blocks: Blocks, *, from_levels: bool) -> tuple[Bytes, Halves]:
+    import numpy as np  # noqa: PLC0415
+
+    offset = blocks.offset
     if blocks.symmetric:
         largest = np.maximum(values.max(axis=1), -values.min(axis=1))
         scale = _kept(largest / np.float32(offset - 1))
         least = 1 - offset
-        parameters = scale
+        parameters = scale[:, None]
     else:
         low, high = values.min(axis=1), values.max(axis=1)
         scale = _kept((high - low) / np.float32(2 * offset - 1))
@@ -102,7 +144,7 @@ def quantize(rows: Floats, blocks: Blocks, *, from_levels: bool = False) -> tupl
     codes: Bytes = values.astype(np.uint8).reshape(-1)
     if blocks.bits < BYTE:
         codes = (codes[0::2] << np.uint8(blocks.bits)) | codes[1::2]
-    return codes, parameters.reshape(-1)
+    return codes, parameters
 
 
 def _steps(values: Floats, low: Floats, high: Floats, most: int) -> NDArray[np.int32]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from edgebench.runners.checked_weights import HALF_LIMIT, check_values
 from edgebench.runners.checked_weights import checked_rows as checked
-from edgebench.runners.mnn_quantize import BITS, Blocks, quantize
+from edgebench.runners.mnn_quantize import BITS, Blocks, quantize, repack
+from edgebench.runners.stored_levels import Levels, Rows, row_ranges, stored_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from edgebench.models.weights import Tensor, Weights
-    from edgebench.runners.mnn_quantize import Precision
+    from edgebench.runners.mnn_quantize import Bytes, Halves, Precision
 
     Floats = NDArray[np.float32]
 
@@ -148,10 +149,7 @@ class WeightFile:
         weights, scales = header, b""
         if form.integers:
             parts = []
-            blocks = form.blocks(columns)
-            from_levels = _keeps_levels(tensor.stored_as, blocks)
-            for values in checked_rows(name, tensor, form):
-                codes, parameters = quantize(values, blocks, from_levels=from_levels)
+            for codes, parameters in _quantized(name, tensor, form):
                 weights += self._put(codes.data)
                 parts.append(parameters)
             scales = np.concatenate(parts).tobytes()
@@ -206,6 +204,24 @@ def _keeps_levels(stored_as: str, blocks: Blocks) -> bool:
         and not blocks.symmetric
         and FOUR_BIT_BLOCK % blocks.size == 0
     )
+
+
+def _quantized(name: str, tensor: Tensor, form: Format) -> Iterator[tuple[Bytes, Halves]]:
+    """A matrix in integers, some rows at a time, as `quantize` gives them."""
+    blocks = form.blocks(tensor.shape[1])
+    from_levels = _keeps_levels(tensor.stored_as, blocks)
+    stored = stored_rows(tensor) if from_levels else None
+    if stored is None:
+        for values in checked_rows(name, tensor, form):
+            yield quantize(values, blocks, from_levels=from_levels)
+        return
+    for start, stop in row_ranges(stored):
+        levels = Levels.of(stored.read_stored(start, stop))
+        if levels.within(HALF_LIMIT):
+            yield repack(levels, blocks)
+        else:  # perhaps none is too large, which only the weights tell
+            for values in checked_rows(name, Rows(stored, start, stop), form):
+                yield quantize(values, blocks, from_levels=True)
 
 
 def checked_rows(name: str, tensor: Tensor, form: Format) -> Iterator[Floats]:

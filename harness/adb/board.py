@@ -74,6 +74,7 @@ class AdbBoard:
         self._sleep = sleep
         self._phone: Phone | None = None
         self._placed: dict[str, str] = {}
+        self._programs: dict[Path, Program] = {}
         self._meters: tuple[PowerMeter, ...] | None = None
         self._refusals: tuple[str, ...] = ()
         self._left_running: tuple[int, str] | None = None
@@ -124,10 +125,13 @@ class AdbBoard:
         Raises:
             BoardError: they can't be copied.
         """
-        parts = tool_parts(tool, tell)
-        below = f"tools/{parts[0].sha256[:HASH_DIGITS]}"
-        folder = self._copies.place(below, parts, tell, mode="755")
-        return Program(folder, tool.name, self.phone.abi, self.phone.programs)
+        if tool not in self._programs:
+            parts = tool_parts(tool, tell)
+            below = f"tools/{parts[0].sha256[:HASH_DIGITS]}"
+            folder = self._copies.place(below, parts, tell, mode="755")
+            made = Program(folder, tool.name, self.phone.abi, self.phone.programs)
+            self._programs[tool] = made
+        return self._programs[tool]
 
     # A device that goes away -------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,11 +13,14 @@ from edgebench.models.byte_ranges import bounds, read_bytes
 from edgebench.models.errors import ModelFormatError, UnsupportedModelError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from edgebench.models.architecture import Architecture
     from edgebench.models.gguf_header import Header
-    from edgebench.models.weights import Floats, Tensor, Weights
+    from edgebench.models.weights import Bytes, Floats, Tensor, Weights
+
+    Rows = TypeVar("Rows", Bytes, Floats)
 
 PIECE_BYTES = 4 << 20
 """Dequantised at once, counted as float32: the work needs some times as much beside it."""
@@ -77,15 +80,25 @@ class GgufTensor:
             result[row - first : end - first] = self._rows(row, end)
         return result.reshape(last - first, *self.shape[1:])
 
+    def read_stored(self, start: int = 0, stop: int | None = None) -> Bytes:
+        """Rows ``[start:stop]`` of a matrix as the file has them: (rows, bytes of a row).
+
+        Raises:
+            ModelFormatError: the file ends before the tensor does, or can't be read.
+        """
+        return self._raw(*bounds(self.shape[0], start, stop))
+
     def _rows(self, first: int, last: int) -> Floats:
-        raw = read_bytes(
-            self.path, self.offset + first * self.row_bytes, (last - first) * self.row_bytes
-        )
         gguf = import_gguf()
         rows: Floats = gguf.quants.dequantize(
-            raw.reshape(last - first, self.row_bytes), gguf.GGMLQuantizationType(self.kind)
+            self._raw(first, last), gguf.GGMLQuantizationType(self.kind)
         )
         return rows.astype(np.float32, copy=False)
+
+    def _raw(self, first: int, last: int) -> Bytes:
+        count = (last - first) * self.row_bytes
+        raw = read_bytes(self.path, self.offset + first * self.row_bytes, count)
+        return raw.reshape(last - first, self.row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +128,22 @@ class HalvesTensor:
         Raises:
             ModelFormatError: the file ends before the tensor does, or can't be read.
         """
+        return self._reordered(self.source.read, start, stop)
+
+    def read_stored(self, start: int = 0, stop: int | None = None) -> Bytes:
+        """Rows ``[start:stop]`` as the file has them, in Hugging Face's order.
+
+        Raises:
+            ModelFormatError: the file ends before the tensor does, or can't be read.
+        """
+        return self._reordered(self.source.read_stored, start, stop)
+
+    def _reordered(self, read: Callable[[int, int], Rows], start: int, stop: int | None) -> Rows:
         first, last = bounds(self.shape[0], start, stop)
         size = self.head_size
         above, below = first // size * size, -(-last // size) * size
-        rows = self.source.read(above, below)
-        pairs = rows.reshape(-1, size // 2, 2, *self.shape[1:])
+        rows = read(above, below)
+        pairs = rows.reshape(-1, size // 2, 2, *rows.shape[1:])
         halves = pairs.swapaxes(1, 2).reshape(rows.shape)
         return np.ascontiguousarray(halves[first - above : last - above])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Floats: TypeAlias = "NDArray[np.float32]"
+Bytes: TypeAlias = "NDArray[np.uint8]"
 
 BLOCK_BYTES = 64 << 20
 """About how much of a tensor, as float32, `row_blocks` gives at once."""
@@ -34,6 +35,21 @@ class Tensor(Protocol):
 
     def read(self, start: int = 0, stop: int | None = None) -> Floats:
         """Entries ``[start:stop]`` of the first axis, dequantised, C-contiguous, of your own.
+
+        Raises:
+            ModelFormatError: the file ends before the tensor does, or can't be read.
+        """
+
+
+@runtime_checkable
+class StoredMatrix(Tensor, Protocol):
+    """A matrix whose rows can also be had as its source keeps them."""
+
+    def read_stored(self, start: int = 0, stop: int | None = None) -> Bytes:
+        """Rows ``[start:stop]`` as bytes of the type `stored_as`, C-contiguous.
+
+        Returns:
+            (rows, bytes of a row).
 
         Raises:
             ModelFormatError: the file ends before the tensor does, or can't be read.

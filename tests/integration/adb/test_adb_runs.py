@@ -169,7 +169,10 @@ def test_the_one_that_is_attached_is_found(run: Runs, scenario: Mapping[str, obj
     """`adb: any` needs no serial number where there is one phone."""
     device = scenario["device"]
     assert isinstance(device, dict)
-    assert run(device={**device, "adb": "any"}).record.cells[0].status == "ok"
+    record = run(device={**device, "adb": "any"}).record
+    assert record.cells[0].status == "ok"
+    assert record.device is not None
+    assert record.device.address == SERIAL
 
 
 def test_the_command_line_runs_it(
