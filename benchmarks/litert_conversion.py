@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conversion_support import LARGE, MEDIUM, SMALL, child, measure, model_path, report
+from conversion_support import LARGE, MEDIUM, SMALL, STORED, child, measure, model_path, report
 
 from edgebench.runners.base import ConvertRequest
 from edgebench.runners.litert_convert import Recipe, make_bundle
@@ -23,6 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--large", action="store_true", help="the large one too: 8 GB of disk")
     parser.add_argument("--small", action="store_true", help="only the small one: 1 GB of disk")
+    parser.add_argument("--stored", action="store_true", help="only one from Q4_0: 2 GB of disk")
     parser.add_argument(
         "--folder", type=Path, help="where to make them, instead of a temporary one"
     )
@@ -33,15 +34,17 @@ def main() -> None:
         recipe = Recipe.of(ConvertRequest("", quantization, ""))
         child(name, lambda model: make_bundle(model, recipe, Path(target)))
         return
-    model_path()
-    cases = [(SMALL, quantization) for quantization in QUANTIZATIONS]
-    if not arguments.small:
+    cases = [(STORED, "int4")]
+    if not arguments.stored:
+        model_path()
+        cases += [(SMALL, quantization) for quantization in QUANTIZATIONS]
+    if not arguments.small and not arguments.stored:
         cases += [(MEDIUM, quantization) for quantization in QUANTIZATIONS]
     if arguments.large:
         cases.append((LARGE, "int4"))
     for name, quantization in cases:
         cost = measure(__file__, name, quantization, arguments.folder, "made.litertlm")
-        report(name, quantization, cost, LIMITS[name])
+        report(name, quantization, cost, LIMITS.get(name, ""))
 
 
 if __name__ == "__main__":

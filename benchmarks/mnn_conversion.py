@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from conversion_support import LARGE, SMALL, child, measure, model_path, report
+from conversion_support import LARGE, SMALL, STORED, child, measure, model_path, report
 
 from edgebench.runners.mnn_convert import make_folder
 from edgebench.runners.mnn_quantize import PRECISIONS
@@ -25,6 +25,7 @@ LIMITS = {(SMALL, "int4"): "at most 30 s and 1.5 GB", (LARGE, "int4"): "at most 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--large", action="store_true", help="the large one too: 4 GB of disk")
+    parser.add_argument("--stored", action="store_true", help="only one from Q4_0: 2 GB of disk")
     parser.add_argument(
         "--folder", type=Path, help="where to make them, instead of a temporary one"
     )
@@ -35,8 +36,10 @@ def main() -> None:
         form = Format(cast("Precision", precision), 32)
         child(name, lambda model: make_folder(model, form, form, Path(target)))
         return
-    model_path()
-    cases = [(SMALL, precision) for precision in reversed(PRECISIONS)]
+    cases = [(STORED, "int4")]
+    if not arguments.stored:
+        model_path()
+        cases += [(SMALL, precision) for precision in reversed(PRECISIONS)]
     for name, precision in [*cases, *([(LARGE, "int4")] if arguments.large else [])]:
         cost = measure(__file__, name, precision, arguments.folder)
         report(name, precision, cost, LIMITS.get((name, precision), ""))

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from edgebench.devices.clock import ClockReader
+from edgebench.devices.counter_log import CounterLog
 from edgebench.devices.cpu import Counters, CpuUse, use_between
-from edgebench.devices.energy import read_afresh, read_once
 from edgebench.devices.others import Busy, others_cpus, read_busy
 from edgebench.devices.portable import PsutilTree
 from edgebench.devices.process import ProcessTree
 from edgebench.devices.reading import Reading
 from edgebench.devices.thermal import find_sensors, maximum, read_hottest_celsius
-from edgebench.devices.window import EnergyPoint, EnergyTrace, Level, Sample, Window
+from edgebench.devices.window import Level, Sample, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,8 +86,7 @@ class _Open:
     ended: bool = False
     clocks: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
     temperatures: list[Level] = field(default_factory=list)
-    energy: list[list[EnergyPoint]] = field(default_factory=list)
-    energy_reasons: list[str | None] = field(default_factory=list)
+    energy: list[CounterLog] = field(default_factory=list)
 
 
 class Collector:
@@ -156,14 +155,13 @@ class Collector:
             peak_not_reset=tree.reset_peak() if tree is not None else ENDED,
             counters=tree.counters() if tree is not None else None,
             busy=read_busy(self._procfs, self._clocks.cpus),
-            energy=[[] for _ in self._meters],
-            energy_reasons=[None for _ in self._meters],
+            energy=[CounterLog(each, self._clock) for each in self._meters],
         )
         self._window = window
         self._read_slow(window)
         # The window starts after the slow readings, so that they are not in it.
         window.begin_ns = self._clock()
-        self._read_energy(window, read_afresh)
+        _read_energy(window)
         self._read_memory(window)
 
     def tick(self, *, slow: bool) -> None:
@@ -179,7 +177,9 @@ class Collector:
             if self._tree is not None:
                 self._tree.refresh()
             self._read_slow(window)
-        self._read_energy(window)
+            for each in window.energy:
+                each.note_resolution()
+        _read_energy(window)
         self._read_memory(window)
 
     def end(self) -> Window:
@@ -194,7 +194,7 @@ class Collector:
             raise RuntimeError(msg)
         self._window = None
         self._read_memory(window)
-        self._read_energy(window)
+        _read_energy(window)
         end_ns = self._clock()
         self._understand(window)
         tree = self._tree
@@ -225,12 +225,7 @@ class Collector:
             others=others_cpus(window.busy, busy, used.cpu_time),
             clock=self._clocks.mean([hz for _t_ns, hz in window.clocks]),
             temperature=maximum(self._sensors, [each.value for each in window.temperatures]),
-            energy=tuple(
-                EnergyTrace(meter.name, meter.source, tuple(points), reason, meter.resolution_s)
-                for meter, points, reason in zip(
-                    self._meters, window.energy, window.energy_reasons, strict=True
-                )
-            ),
+            energy=tuple(each.trace() for each in window.energy),
             energy_reason=None if self._meters else self._no_meter_reason,
             temperatures=tuple(window.temperatures),
             clocks=tuple(Level(t_ns, sum(hz) / len(hz)) for t_ns, hz in window.clocks if hz),
@@ -261,18 +256,6 @@ class Collector:
             window.last_peak = use.peak_rss_bytes
             window.processes = max(window.processes, use.processes)
 
-    def _read_energy(self, window: _Open, read: Callable[[PowerMeter], float] = read_once) -> None:
-        for position, meter in enumerate(self._meters):
-            if window.energy_reasons[position] is not None:
-                continue
-            try:
-                joules = read(meter)
-            except OSError as error:
-                reason = f"{meter.name} can't be read any more: {error.strerror or error}"
-                window.energy_reasons[position] = reason
-                continue
-            window.energy[position].append(EnergyPoint(self._clock(), joules))
-
     def _read_slow(self, window: _Open) -> None:
         window.clocks.append((self._clock(), self._clocks.read_hz()))
         temperature = read_hottest_celsius(self._sensors)
@@ -295,6 +278,11 @@ class Collector:
         if window.ended:
             method += ", last seen before the process ended"
         return Reading(window.last_peak, method=method)
+
+
+def _read_energy(window: _Open) -> None:
+    for each in window.energy:
+        each.read()
 
 
 def _summed(method: str, processes: int) -> str:

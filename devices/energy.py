@@ -55,18 +55,43 @@ def energy_between(trace: EnergyTrace, start_ns: int, end_ns: int) -> Reading:
         No value where the counter can't tell: it was read too seldom, changes too seldom for so
         short a time, stood still, went back, or was lost.
     """
-    why_not = trace.reason or _unreadable(trace, start_ns, end_ns)
+    why_not = _lost(trace, start_ns, end_ns)
     if why_not is not None:
         return Reading.missing(why_not)
-    known = _steps(trace.points, LATE * (trace.resolution_s or 0.0) * NS)
+    points = _between_gaps(trace, start_ns, end_ns)
+    why_not = _unreadable(trace, points, start_ns, end_ns)
+    if why_not is not None:
+        return Reading.missing(why_not)
+    known = _steps(points, LATE * (trace.resolution_s or 0.0) * NS)
     if len(known) < MIN_READINGS:
         return Reading.missing(TOO_SHORT)
     return Reading(_at(known, end_ns) - _at(known, start_ns), method=trace.meter)
 
 
-def _unreadable(trace: EnergyTrace, start_ns: int, end_ns: int) -> str | None:
-    """Why the readings don't tell the energy in between; None where they may."""
-    points, meter = trace.points, trace.meter
+def _lost(trace: EnergyTrace, start_ns: int, end_ns: int) -> str | None:
+    """Why the meter could not be read there; None where it could."""
+    if trace.reason is not None and (not trace.points or end_ns > trace.points[-1].t_ns):
+        return trace.reason
+    touched = (each for each in trace.gaps if start_ns < each.end_ns and end_ns > each.start_ns)
+    return next((each.reason for each in touched), None)
+
+
+def _between_gaps(trace: EnergyTrace, start_ns: int, end_ns: int) -> Sequence[EnergyPoint]:
+    """The points around it that no gap parts from it."""
+    after = max((each.end_ns for each in trace.gaps if each.end_ns <= start_ns), default=None)
+    before = min((each.start_ns for each in trace.gaps if each.start_ns >= end_ns), default=None)
+    return [
+        each
+        for each in trace.points
+        if (after is None or each.t_ns >= after) and (before is None or each.t_ns <= before)
+    ]
+
+
+def _unreadable(
+    trace: EnergyTrace, points: Sequence[EnergyPoint], start_ns: int, end_ns: int
+) -> str | None:
+    """Why these readings don't tell the energy in between; None where they may."""
+    meter = trace.meter
     resolution_s = trace.resolution_s or 0.0
     inside = sum(start_ns < each.t_ns < end_ns for each in points)
     if inside < MIN_READINGS or start_ns < points[0].t_ns or end_ns > points[-1].t_ns:

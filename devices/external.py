@@ -1,8 +1,8 @@
 """A meter of the user's own: a command that prints ``seconds,watts``, a line for each reading.
 
-The protocol is in docs/power.md. The seconds are of the meter's own clock, which need not be ours
-and may start anywhere; they only say how far apart readings are. A reading is placed on our clock
-by when its line arrives.
+The protocol is in docs/power.md. Energy is power by time of our own clock: from one arrival of
+lines to the next. The seconds are of the meter's clock, which need not be ours, may start anywhere
+and may run wrong; of lines that arrive together they only say how long each of them held.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import shlex
 import threading
 import time
 import weakref
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePath
 from statistics import median
 from typing import TYPE_CHECKING, Literal
@@ -30,44 +32,76 @@ NS = 1e9
 START_S = 10.0
 """How long the first readings may take."""
 PROOF_READINGS = 3
+"""And as many arrivals: what came together does not tell how often lines come."""
+PROOF_S = 2.0
+"""How long readings have to come before anything is told from them: so long it takes to see that
+they come in clumps, or that its clock is wrong."""
 SILENT_S = 5.0
 """A meter that says nothing for so long, or for ten of its own intervals, says nothing."""
 GARBAGE_LIMIT = 20
 """Lines in a row that are no readings, after which nothing more is believed."""
 MOST_W = 100_000.0
 LATE_S = 2.0
-"""By how much lines may arrive more or less late than others, and a hundredth of the time."""
+"""By how much lines may arrive more or less late than others, and `WRONG` of the time."""
+WRONG = 0.05
+"""Share by which the meter's clock may be fast or slow. The energy does not depend on it, but what
+is further off counts no seconds."""
+RATE_S = 2.0
+"""Over how long the two clocks are held against each other, at least."""
+RECENT_S = 10.0
+RECENT_ARRIVALS = 20
+"""Over how long the greatest gap is looked for, and over how many arrivals at least."""
+TOGETHER_S = 0.02
+"""Lines that follow each other so closely may have waited for each other."""
 LINE_BYTES = 4096
 
 _LINE = re.compile(rb"\s*([^\s,]+)\s*,\s*([^\s,]+)\s*")
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One reading: when it arrived by our clock, and what it says."""
+
+    arrived_s: float
+    seconds: float
+    watts: float
+
+
 class Stream:
     """What the lines of the command add up to.
 
-    Attributes:
+    Args:
         clock: nanoseconds, when a line arrives.
+
+    Attributes:
         readings: how many there were.
+        has_power: whether one was above 0 W.
+        arrivals: how many times there were some; those that came together count once.
         garbage: lines that were none.
         stopped: why no more is believed; None while all is well.
-        interval_s: between readings, the median of the first ones.
+        changed: guards all, and is notified of each line.
     """
 
-    clock: Callable[[], int]
-    readings: int = 0
-    garbage: int = 0
-    stopped: str | None = None
-    interval_s: float = 0.0
-    changed: threading.Condition = field(default_factory=threading.Condition)
-    _joules: float = 0.0
-    _arrived_ns: int = 0
-    _last: tuple[float, float] | None = None
-    _intervals: list[float] = field(default_factory=list)
-    _garbage_in_a_row: int = 0
-    _offsets: tuple[float, float] | None = None
-    _first_s: float = 0.0
-    _rest: bytes = b""
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self.readings = 0
+        self.has_power = False
+        self.arrivals = 0
+        self.garbage = 0
+        self.stopped: str | None = None
+        self.changed = threading.Condition()
+        self._clock = clock
+        self._joules = 0.0
+        self._last: Line | None = None
+        # Those that came together, after the one up to which the energy is counted.
+        self._counted: Line | None = None
+        self._waiting: list[Line] = []
+        self._recent: deque[Line] = deque()  # the last line of each arrival
+        self._first: Line | None = None
+        self._greatest_gap_s = 0.0
+        self._limit_s = SILENT_S
+        self._offsets = (math.inf, -math.inf)
+        self._garbage_in_a_row = 0
+        self._rest = b""
 
     def feed(self, piece: bytes) -> None:
         """A piece of the command's output, as it came."""
@@ -79,13 +113,13 @@ class Stream:
 
     def take(self, line: bytes) -> None:
         """One line of the command's output."""
-        now_ns = self.clock()
+        now_ns = self._clock()
         text = line.strip()
         if not text or text.startswith(b"#"):
             return
         with self.changed:
             if self.stopped is None:
-                self._take(text, now_ns)
+                self._take(text, now_ns / NS)
             self.changed.notify_all()
 
     def stop(self, reason: str) -> None:
@@ -95,17 +129,40 @@ class Stream:
             self.changed.notify_all()
 
     def joules(self) -> float:
-        """The energy up to the last reading. Raises `OSError` where there is none to be had."""
+        """The energy up to the last arrival. Raises `OSError` where there is none to be had."""
         with self.changed:
-            silent_s = (self.clock() - self._arrived_ns) / NS
-            limit_s = max(SILENT_S, 10 * self.interval_s)
+            now_s = self._clock() / NS
+            self._count(now_s)
+            limit_s = self._limit_s
             if self.stopped is not None:
                 raise OSError(errno.EIO, self.stopped)
-            if silent_s > limit_s:
+            if self._last is not None and now_s - self._last.arrived_s > limit_s:
                 raise OSError(errno.ETIMEDOUT, f"it has printed nothing for {limit_s:.0f} s")
             return self._joules
 
-    def _take(self, text: bytes, now_ns: int) -> None:
+    def proven(self) -> bool:
+        """Whether there were readings for long enough, and often enough, to know how they come."""
+        first, last = self._first, self._last
+        return (
+            first is not None
+            and last is not None
+            and self.arrivals + bool(self._waiting) >= PROOF_READINGS
+            and last.arrived_s - first.arrived_s >= PROOF_S
+        )
+
+    def interval_s(self) -> float:
+        """The greatest of the recent gaps between arrivals, by our clock; also of the present one.
+
+        What is shorter may be a gap as well as not: no energy of it is known.
+        """
+        with self.changed:
+            now_s = self._clock() / NS
+            self._count(now_s)
+            present_s = now_s - self._last.arrived_s if self._last is not None else 0.0
+            silent = present_s > self._limit_s
+            return max(self._greatest_gap_s, 0.0 if silent else present_s)
+
+    def _take(self, text: bytes, now_s: float) -> None:
         reading = _parse(text)
         if reading is None:
             self.garbage += 1
@@ -117,45 +174,95 @@ class Stream:
                 )
             return
         self._garbage_in_a_row = 0
-        seconds, watts = reading
-        wrong = self._wrong(seconds, watts, now_ns)
+        line = Line(now_s, *reading)
+        self._count(now_s)
+        wrong = self._wrong(line)
         if wrong:
             self.stopped = wrong
             return
-        if self._last is not None:
-            passed_s = seconds - self._last[0]
-            self._joules += passed_s * (watts + self._last[1]) / 2
-            if len(self._intervals) < GARBAGE_LIMIT and passed_s:
-                self._intervals.append(passed_s)
-                self.interval_s = median(self._intervals)
-        self._last = (seconds, watts)
-        self._arrived_ns = now_ns
+        if self._last is None:
+            self._first = line
+        self._waiting.append(line)
+        self._last = line
+        self.has_power = self.has_power or line.watts > 0
         self.readings += 1
 
-    def _wrong(self, seconds: float, watts: float, now_ns: int) -> str | None:
+    def _count(self, now_s: float) -> None:
+        """Add what came together, once nothing more can belong to it."""
+        came = self._waiting
+        if not came or now_s - came[0].arrived_s < TOGETHER_S:
+            return
+        before, last = self._counted, came[-1]
+        # Before the first arrival there is no time that it could be of.
+        if before is not None:
+            self._joules += _mean_watts([before, *came]) * (last.arrived_s - before.arrived_s)
+        self._counted, self._waiting = last, []
+        self.arrivals += 1
+        self._recent.append(last)
+        while (
+            len(self._recent) > RECENT_ARRIVALS + 1
+            and self._recent[1].arrived_s < last.arrived_s - RECENT_S
+        ):
+            self._recent.popleft()
+        gaps = [two.arrived_s - one.arrived_s for one, two in pairwise(self._recent)]
+        if gaps:
+            self._limit_s = max(SILENT_S, 10 * median(gaps))
+            # A silence is no gap: the counter itself tells it.
+            known = [each for each in gaps if each <= self._limit_s]
+            self._greatest_gap_s = max(known, default=0.0)
+
+    def _wrong(self, line: Line) -> str | None:
         """Why a reading is not to be believed, nor any after it."""
+        seconds, watts, last = line.seconds, line.watts, self._last
         if not (math.isfinite(seconds) and math.isfinite(watts)):
             return f"it printed {seconds:g},{watts:g}, which is no power"
         if not 0 <= watts <= MOST_W:
             return f"it printed {watts:g} W; power is from 0 to {MOST_W:g} W"
-        if self._last is not None and seconds < self._last[0]:
-            return f"its clock went back from {self._last[0]:g} s to {seconds:g} s"
-        # A line that waits in a buffer arrives late: its energy would be of another moment.
-        offset = now_ns / NS - seconds
-        if self._offsets is None:
-            self._offsets, self._first_s = (offset, offset), seconds
+        if last is not None and seconds < last.seconds:
+            return f"its clock went back from {last.seconds:g} s to {seconds:g} s"
+        return self._off_beat(line)
+
+    def _off_beat(self, line: Line) -> str | None:
+        """Why its seconds are none of ours: a line waited in a buffer, or the clock runs wrong."""
+        offset = line.arrived_s - line.seconds
         low, high = min(self._offsets[0], offset), max(self._offsets[1], offset)
         self._offsets = (low, high)
-        if high - low > LATE_S + (seconds - self._first_s) / 100:
-            return (
-                f"its lines arrive up to {high - low:.0f} s late, by its own clock: let it print "
-                "each line at once (python -u, stdbuf -oL)"
-            )
-        return None
+        if self._first is None:
+            return None
+        rate = self._rate(line)
+        if rate is not None:
+            return f"its clock runs {_times(rate)} times as fast as this machine's"
+        apart_s, since = high - low, self._first
+        if apart_s <= LATE_S + (line.seconds - since.seconds) * WRONG:
+            return None
+        ours_s = line.arrived_s - since.arrived_s
+        # What is late has not come for a while; where no line was missed, the clock is at fault.
+        if ours_s > TOGETHER_S and self._gap_s(line) < apart_s / 2:
+            rate = (line.seconds - since.seconds) / ours_s
+            return f"its clock runs {_times(rate)} times as fast as this machine's"
+        return (
+            f"its lines arrive up to {apart_s:.0f} s late, by its own clock: let it print "
+            "each line at once (python -u, stdbuf -oL)"
+        )
+
+    def _gap_s(self, line: Line) -> float:
+        """The greatest recent gap, that before this line among them."""
+        before = self._counted or self._first or line
+        return max(self._greatest_gap_s, line.arrived_s - before.arrived_s)
+
+    def _rate(self, line: Line) -> float | None:
+        """Its seconds in one of ours, of late; None where that is 1, or can't be told."""
+        since = self._recent[0] if self._recent else line
+        ours_s, its_s = line.arrived_s - since.arrived_s, line.seconds - since.seconds
+        # Of lines that come in clumps, one too few or too many at either end.
+        tolerated_s = WRONG * ours_s + 2 * self._gap_s(line)
+        if ours_s < RATE_S or abs(its_s - ours_s) <= tolerated_s:
+            return None
+        return its_s / ours_s
 
 
 class ExternalMeter:
-    """The energy that a command's readings add up to, by trapezoids.
+    """The energy that a command's readings add up to, by our clock.
 
     Args:
         command: split like a shell does; no shell runs it.
@@ -176,17 +283,17 @@ class ExternalMeter:
         program = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePath(words[0]).name)
         self.name = f"{KIND}:{program[:40]}"
         self.stream = Stream(clock)
-        tool = Tool(words, self.stream.feed, self.stream.stop)
+        tool = Tool(words, self.stream.feed, self.stream.stop, is_reading)
         # Also when nobody closes it: at the latest when this process ends.
         self._end = weakref.finalize(self, _end, tool, self.stream)
 
     @property
     def resolution_s(self) -> float:
-        """Seconds between readings."""
-        return self.stream.interval_s
+        """The greatest of the recent gaps between arrivals, in seconds."""
+        return self.stream.interval_s()
 
     def read_j(self) -> float:
-        """Joules since the first reading.
+        """Joules since the first arrival.
 
         Raises:
             OSError: the command has ended, says nothing, or says what can't be.
@@ -222,6 +329,8 @@ def find_external(
         stream.changed.wait_for(
             lambda: stream.readings >= PROOF_READINGS or stream.stopped is not None, start_s
         )
+        if stream.readings >= PROOF_READINGS:
+            stream.changed.wait_for(lambda: stream.proven() or stream.stopped is not None, start_s)
     why = _not_proven(meter, start_s)
     if why is None:
         return meter
@@ -238,7 +347,35 @@ def _not_proven(meter: ExternalMeter, start_s: float) -> str | None:
         joules = meter.read_j()
     except OSError as error:
         return error.strerror
-    return None if joules else "it prints 0 W only, or never another time"
+    if not stream.proven() and stream.has_power:
+        return (
+            f"its {stream.readings} readings came at {stream.arrivals} times only: that is no pace"
+        )
+    return None if joules else "it prints 0 W only"
+
+
+def _times(rate: float) -> str:
+    return f"{rate:.3g}" if rate < 100 else f"{rate:.0f}"  # noqa: PLR2004 - no 1e+03
+
+
+def _mean_watts(lines: list[Line]) -> float:
+    """By trapezoids over the meter's own seconds, or of its readings where none pass."""
+    passed_s = lines[-1].seconds - lines[0].seconds
+    if passed_s <= 0:
+        return sum(each.watts for each in lines[1:]) / (len(lines) - 1)
+    return (
+        sum(
+            (two.seconds - one.seconds) * (one.watts + two.watts) / 2
+            for one, two in pairwise(lines)
+        )
+        / passed_s
+    )
+
+
+def is_reading(line: bytes) -> bool:
+    """Whether a line is one of numbers, of a comment, or empty: nothing that has to be told."""
+    text = line.strip()
+    return not text or text.startswith(b"#") or _parse(text) is not None
 
 
 def _parse(text: bytes) -> tuple[float, float] | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import functools
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +25,7 @@ from edgebench.devices.poller import Poller
 from edgebench.devices.proof import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from edgebench.devices.power import PowerMeter
@@ -238,14 +239,31 @@ def _rails_of(chip: Path) -> list[Rail]:
 
 
 def _chips(sysfs: Path) -> list[tuple[str, Path]]:
-    """Name and folder of the chips of hwmon that belong to boards and processors."""
-    return [
-        (name, chip)
-        for chip in list_folder(sysfs / "class/hwmon")
-        if (name := read_text(chip / "name"))
-        and not name.startswith("ina3221")
-        and not _NOT_BOARDS.fullmatch(name)
-    ]
+    """Name and folder of the chips of hwmon that belong to boards and processors.
+
+    Of chips of one name, the second is ``name-2``, and so on, in the order of their folders.
+    """
+    found: list[tuple[str, Path]] = []
+    seen: Counter[str] = Counter()
+    for chip in sorted(list_folder(sysfs / "class/hwmon"), key=_number):
+        name = read_text(chip / "name")
+        if not name or name.startswith("ina3221") or _NOT_BOARDS.fullmatch(name):
+            continue
+        seen[name] += 1
+        found.append((name if seen[name] == 1 else f"{name}-{seen[name]}", chip))
+    return found
+
+
+def _number(chip: Path) -> tuple[int, str]:
+    """By which ``hwmon10`` comes after ``hwmon9``."""
+    digits = re.sub(r"\D", "", chip.name)
+    return (int(digits) if digits else 0, chip.name)
+
+
+def _apart(label: str, taken: Collection[str]) -> str:
+    """A label that is not taken: of twins in one chip, too, the second is ``label-2``."""
+    names = (label, *(f"{label}-{at}" for at in range(2, len(taken) + 2)))
+    return next(each for each in names if each not in taken)
 
 
 def _other_rails(sysfs: Path) -> list[Rail | Rails]:
@@ -259,7 +277,10 @@ def _other_rails(sysfs: Path) -> list[Rail | Rails]:
             if match[2] == "average" and (chip / f"power{match[1]}_input").exists():
                 continue
             label = read_text(chip / f"power{match[1]}_label")
-            rail = Rail(f"{name}:{label or f'power{match[1]}'}", (path,), MICRO)
+            label = _apart(
+                f"{name}:{label or f'power{match[1]}'}", {each.name for each in rails}
+            )
+            rail = Rail(label, (path,), MICRO)
             rails.insert(0 if rail.name in _WHOLE_OTHERS else len(rails), rail)
     return rails
 
@@ -277,7 +298,9 @@ def _energy_files(sysfs: Path) -> dict[str, tuple[Path, ...]]:
             if re.fullmatch(r"Ecore\d+", label):
                 continue
             if re.fullmatch(r"Esocket\d+", label):
-                label = "sockets"
-            key = f"{name}:{label}"
-            found[key] = (*found.get(key, ()), path)
+                # A chip, or several of one driver: all sockets are the processors.
+                key = f"{read_text(chip / 'name')}:sockets"
+                found[key] = (*found.get(key, ()), path)
+            else:
+                found[_apart(f"{name}:{label}", found)] = (path,)
     return found

@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from edgebench.devices.energy import MIN_CHANGES, energy_between, read_afresh, read_once
+from edgebench.devices.counter_log import CounterLog
+from edgebench.devices.energy import MIN_CHANGES, TOO_SHORT, energy_between
 from edgebench.devices.reading import Reading
-from edgebench.devices.window import EnergyPoint, EnergyTrace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from edgebench.devices.power import PowerMeter
+    from edgebench.devices.window import EnergyTrace
 
 NS = 1e9
 STEP_S = 0.05
-LONGEST_S = 10.0
-"""How long to wait for meters that change seldom."""
+LONGEST_S = 15.0
+"""How long to wait for meters that change seldom: those of a second are waited for."""
 
 
 def idle_watts(
@@ -31,47 +32,51 @@ def idle_watts(
 
     Args:
         meters: read all the time.
-        seconds: how long; longer, up to `LONGEST_S`, where a meter changes so seldom that it needs
-            it.
+        seconds: how long; longer, up to `LONGEST_S`, where that is enough for a meter that changes
+            seldom. One that needs more is not waited for, and says so.
         clock: nanoseconds.
         sleep: waits.
     """
     if not meters:
         return ()
-    slowest_s = max(each.resolution_s or 0.0 for each in meters)
-    # One change more than is needed: of the first one it is not known when it was.
-    needed_s = min(LONGEST_S, (MIN_CHANGES + 2) * slowest_s)
-    points: list[list[EnergyPoint]] = [[] for _ in meters]
-    reasons: list[str | None] = [None for _ in meters]
-    read = read_afresh
-    end_ns = clock() + round(max(seconds, needed_s) * NS)
+    needs_s = [_needed_s(each) for each in meters]
+    waited_s = max((each for each in needs_s if each <= LONGEST_S), default=0.0)
+    logs = [CounterLog(each, clock) for each in meters]
+    length_s = max(seconds, waited_s)
+    end_ns = clock() + round(length_s * NS)
     while True:
-        for at, meter in enumerate(meters):
-            if reasons[at] is not None:
-                continue
-            try:
-                joules = read(meter)
-            except OSError as error:
-                reasons[at] = f"{meter.name} can't be read: {error.strerror or error}"
-                continue
-            points[at].append(EnergyPoint(clock(), joules))
-        read = read_once
+        for each in logs:
+            each.read()
         left_s = (end_ns - clock()) / NS
         if left_s <= 0:
             break
         sleep(min(STEP_S, left_s))
     return tuple(
-        _watts(EnergyTrace(meter.name, meter.source, tuple(seen), reason, meter.resolution_s))
-        for meter, seen, reason in zip(meters, points, reasons, strict=True)
+        _watts(log.trace(), None if need_s <= length_s else _too_slow(meter, need_s))
+        for log, meter, need_s in zip(logs, meters, needs_s, strict=True)
     )
 
 
-def _watts(trace: EnergyTrace) -> Reading:
+def _needed_s(meter: PowerMeter) -> float:
+    # More than the changes that are needed: of the first one it is not known when it was, and the
+    # next ones may be slower.
+    return (MIN_CHANGES + 2) * (meter.resolution_s or 0.0)
+
+
+def _too_slow(meter: PowerMeter, need_s: float) -> str:
+    return (
+        f"{meter.name} changes every {need_s / (MIN_CHANGES + 2):.3g} s, so it takes "
+        f"{need_s:.3g} s; no block waits for longer than {LONGEST_S:g} s"
+    )
+
+
+def _watts(trace: EnergyTrace, too_slow: str | None) -> Reading:
+    """Mean power from the first reading to the last; `too_slow` is why that may be too short."""
     points = trace.points
-    if trace.reason is not None:
-        return Reading.missing(trace.reason)
+    if trace.reason is not None or not points:
+        return Reading.missing(trace.reason or TOO_SHORT)
     start_ns, end_ns = points[0].t_ns, points[-1].t_ns
     joules = energy_between(trace, start_ns, end_ns)
     if joules.value is None:
-        return joules
+        return Reading.missing(too_slow) if too_slow and not trace.gaps else joules
     return Reading(joules.value / ((end_ns - start_ns) / NS), method=trace.meter)

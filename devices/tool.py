@@ -1,20 +1,35 @@
-"""A program that runs beside a measurement and goes on telling; its own thread reads it."""
+"""A program that runs beside a measurement and goes on telling; its own thread reads it.
+
+Nothing of it may outlive this process. It has a process group of its own, and an environment
+variable that all it starts inherits, so that also what left the group is found (on Linux). A
+small shell beside it waits for this process to be gone, however it goes, and ends the group.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import threading
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 END_S = 2.0
+"""How long the program has to end by itself."""
+STEP_S = 0.02
+MARK = "EDGEBENCH_TOOL"
+PROCFS = Path("/proc")
 _READ_SIZE = 1 << 16
 _COMPLAINT_SIZE = 400  # bytes; more is no complaint but readings
+
+# `read` comes back when the other end of the pipe is gone; a line says that all is done.
+_GUARD = 'read -r done && exit; kill -TERM "-$1"; sleep "$2"; kill -KILL "-$1"'
 
 
 class Tool:
@@ -24,6 +39,7 @@ class Tool:
         arguments: the program and its arguments; no shell is involved.
         take: gets the output piece by piece, as it comes, in the reading thread.
         ended: called once, in the reading thread, with the reason, when the output is over.
+        is_reading: whether a line of the output is what it is asked for, and no complaint.
 
     Raises:
         OSError: the program can't be started.
@@ -34,20 +50,25 @@ class Tool:
         arguments: Sequence[str],
         take: Callable[[bytes], object],
         ended: Callable[[str], object],
+        is_reading: Callable[[bytes], bool] = lambda _line: False,
     ) -> None:
         self._name = os.path.basename(arguments[0])  # noqa: PTH119 - a name as the user writes it
+        self._mark = secrets.token_hex(16)
         self._process = subprocess.Popen(
             list(arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C", MARK: self._mark},
         )
+        self._guard = _guard(self._process.pid)
         self._take = take
         self._ended = ended
+        self._is_reading = is_reading
         self._said = b""
         self._closing = False
+        self._ending = threading.Lock()  # one at a time, as the group's number is free afterwards
         self._thread = threading.Thread(target=self._read, name=f"edgebench-{self._name}")
         self._thread.daemon = True
         self._thread.start()
@@ -55,14 +76,9 @@ class Tool:
     def close(self) -> None:
         """End the program and all that it started."""
         self._closing = True
-        self._signal(signal.SIGTERM)
+        self._end()
+        # What it can't end (another user's, by sudo) ends when nobody listens.
         self._thread.join(END_S)
-        if self._thread.is_alive():
-            self._signal(signal.SIGKILL)
-            # Another user's program (sudo) can't be signalled, but it ends when nobody listens.
-            self._thread.join(END_S)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(END_S)
 
     def _read(self) -> None:
         output = self._process.stdout
@@ -73,16 +89,108 @@ class Tool:
                 self._said += piece[: _COMPLAINT_SIZE + 1 - len(self._said)]
                 self._take(piece)
         if not self._closing:
-            self._ended(f"{self._name} ended{self._how(self._process.wait())}")
+            by_itself = _ends_soon(self._process.pid)
+            self._end()
+            status = self._process.returncode
+            if not by_itself or status is None:
+                self._ended(f"{self._name} closed its output")
+            else:
+                self._ended(f"{self._name} ended{self._how(status)}")
 
     def _how(self, status: int) -> str:
         how = f" with status {status}" if status >= 0 else f" by signal {-status}"
-        # A program that can't do its work says why, and that is all that it says.
-        words = " ".join(self._said.decode("utf-8", "replace").split())
-        return f"{how}: {words}" if words and len(self._said) <= _COMPLAINT_SIZE else how
+        if len(self._said) > _COMPLAINT_SIZE:
+            return how
+        # A program that can't do its work says why, and that is all that it says but readings.
+        lines = [each for each in self._said.splitlines() if not self._is_reading(each)]
+        words = " ".join(b" ".join(lines).decode("utf-8", "replace").split())
+        return f"{how}: {words}" if words else how
+
+    def _end(self) -> None:
+        """End the group and what left it: politely, then not; then let its number go."""
+        with self._ending:
+            if self._process.returncode is not None:
+                return  # its number may be another program's by now
+            self._signal(signal.SIGTERM)
+            self._await_gone()
+            # Also where all seems gone: without procfs nobody knows what else is in the group.
+            self._signal(signal.SIGKILL)
+            self._await_gone()
+            _let_go(self._guard)
+            # Another user's program that does not end is not waited for.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(0)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process.returncode is not None:
-            return  # its number may be another program's by now
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+        for pid in _marked(self._mark):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+    def _await_gone(self) -> None:
+        _in_time(lambda: _has_ended(self._process.pid) and not _marked(self._mark), END_S)
+
+
+def _guard(group: int) -> subprocess.Popen[bytes] | None:
+    """A shell that ends the group when this process is gone; None where there is no shell."""
+    with contextlib.suppress(OSError):
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "edgebench-guard", str(group), str(round(END_S))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    return None
+
+
+def _let_go(guard: subprocess.Popen[bytes] | None) -> None:
+    if guard is None:
+        return
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        guard.communicate(b"done\n", timeout=END_S)
+
+
+def _ends_soon(pid: int) -> bool:
+    """A program that has closed its output is about to end: its status is worth a moment."""
+    return _in_time(lambda: _has_ended(pid), END_S)
+
+
+def _in_time(is_so: Callable[[], bool], seconds: float) -> bool:
+    until_s = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(STEP_S)
+    return True
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a child has ended; it stays to be waited for, so its number remains its own."""
+    try:
+        if hasattr(os, "waitid"):
+            return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return _state(pid) == "Z"
+    except ChildProcessError:
+        return True
+
+
+def _state(pid: int) -> str:
+    """A process's state in one letter, where there is no `os.waitid`; empty if it is gone."""
+    command = ["ps", "-o", "state=", "-p", str(pid)]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return said.strip()[:1] or "Z"
+
+
+def _marked(mark: str) -> list[int]:
+    """The processes that have the mark; an ended one, and one of another user, has none to read."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    with contextlib.suppress(OSError):
+        for folder in PROCFS.iterdir():
+            if folder.name.isdigit():
+                with contextlib.suppress(OSError):
+                    if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                        found.append(int(folder.name))
+    return found

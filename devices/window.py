@@ -29,6 +29,15 @@ class EnergyPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Where a meter could not be read, between two points of its counter; and why."""
+
+    start_ns: int
+    end_ns: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class EnergyTrace:
     """One meter's counter over a window.
 
@@ -36,8 +45,9 @@ class EnergyTrace:
         meter: its name, such as ``rapl:package``.
         source: ``observed`` or ``estimated``.
         points: the edges included.
-        reason: why `points` is empty or stops early; None where it is whole.
+        reason: why `points` is empty or stops early; None where it goes to the end.
         resolution_s: seconds from one change of the counter to the next; None where not known.
+        gaps: where it could not be read in between; energy of what touches one is not known.
     """
 
     meter: str
@@ -45,6 +55,7 @@ class EnergyTrace:
     points: tuple[EnergyPoint, ...]
     reason: str | None = None
     resolution_s: float | None = None
+    gaps: tuple[Gap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,10 @@ class Execution:
         source = parse_source(self._scenario.model.source, base=self.settings.base)
         store, logs = self.settings.store or ModelStore(), self.settings.folder / LOGS_FOLDER
         room = Room(self._profile, self.record.machine.memory_bytes)
+        note = room.contradiction()
+        if note is not None and note not in self.record.notes:
+            notes = [*self.record.notes, note]
+            self.record = self.record.model_copy(update={"notes": notes})
         preparation: Preparation | AndroidPreparation
         if isinstance(self.board, AdbBoard):
             preparation = AndroidPreparation(

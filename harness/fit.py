@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edgebench.harness.artifacts import BITS
+from edgebench.harness.artifacts import BITS, expected_bytes
+from edgebench.harness.store.sources import PathSource, SyntheticSource
+from edgebench.models.shapes import SHAPES
 
 if TYPE_CHECKING:
     from edgebench.harness.artifacts import Conversion
     from edgebench.harness.device_profiles import DeviceProfile
+    from edgebench.harness.store.sources import ModelSource
     from edgebench.harness.store.store import StoredFile
 
 GIB: Final = 1 << 30
@@ -104,6 +107,30 @@ def least_bytes(source: StoredFile, wanted: Conversion) -> int | None:
     if not source.path.is_dir() and BITS.search(source.name) is None:
         return None
     return wanted.needed_bytes // _MISTAKEN_BY
+
+
+def known_size(source: ModelSource) -> tuple[str, int] | None:
+    """The name and the bytes of a source's file, before it is read, fetched or made; or None."""
+    if isinstance(source, PathSource):
+        try:
+            return (source.path.name, source.path.stat().st_size) if source.path.is_file() else None
+        except OSError:
+            return None
+    if isinstance(source, SyntheticSource) and source.architecture in SHAPES:
+        bits = BITS.search(source.quantization)
+        if bits is not None:
+            size = SHAPES[source.architecture].parameters * int(bits[2]) // 8
+            return f"{source.architecture}-{source.quantization}", size
+    return None
+
+
+def least_of(name: str, nbytes: int, quantization: str) -> int | None:
+    """The least that a file of so many bytes takes in a quantisation; None where not known."""
+    if quantization == "source":
+        return nbytes
+    if BITS.search(name) is None:
+        return None
+    return expected_bytes(name, nbytes, quantization) // _MISTAKEN_BY
 
 
 def _gib(number: float) -> str:

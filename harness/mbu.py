@@ -58,9 +58,18 @@ class CacheShape:
 
     Attributes:
         numbers: of keys, over all layers; there are as many of values.
+        windowed: how many of them are of layers that look back to `window` tokens only.
+        window: in tokens; None where all layers see all.
     """
 
     numbers: int
+    windowed: int = 0
+    window: int | None = None
+
+    def read(self, tokens: float) -> float:
+        """Numbers that a token reads, of keys alone, with so many tokens before it."""
+        beyond = max(0.0, tokens - self.window) if self.window is not None else 0.0
+        return tokens * self.numbers - beyond * self.windowed
 
 
 def cache_shape(path: Path | None, synthetic: str | None = None) -> CacheShape | None:
@@ -72,7 +81,8 @@ def cache_shape(path: Path | None, synthetic: str | None = None) -> CacheShape |
     """
     if synthetic is not None and synthetic in SHAPES:
         shape = SHAPES[synthetic]
-        return CacheShape(shape.layers * shape.kv_heads * shape.head_size)
+        each = shape.kv_heads * shape.head_size
+        return CacheShape(shape.layers * each, shape.windowed_layers * each, shape.window)
     if path is None:
         return None
     from edgebench.models.canonical import open_model  # noqa: PLC0415 - as needed
@@ -130,7 +140,7 @@ class Utilization:
             return Measured.missing("byte", UNTOLD_CACHE, "derived")
         before = tokens.depth_tokens + tokens.prompt_tokens
         context = before + len(tokens.generated_ids) / 2
-        size = context * self._cache.numbers * (keys + values)
+        size = self._cache.read(context) * (keys + values)
         return Measured(value=size, unit="byte", source="derived")
 
     def _mbu(self, trial: Trial, load: Trial, cached: float) -> Measured:
@@ -151,7 +161,7 @@ class Utilization:
             roof = for_threads(self._records, threads)
             if roof is None:
                 why = f"the memory's bandwidth was not measured with {threads} threads"
-                if all(each.disturbed for each in self._records):
+                if any(threads is None or each.threads >= threads for each in self._records):
                     why = DISTURBED
         if roof is None or rate.value is None or load.weight_bytes_per_token is None:
             return Measured.missing("1", why or NOT_WANTED, "derived")

@@ -16,7 +16,7 @@ from edgebench.harness.errors import (
     StoreError,
 )
 from edgebench.harness.failures import failure_of
-from edgebench.harness.fit import REMEDY, Room, least_bytes
+from edgebench.harness.fit import REMEDY, Room, known_size, least_bytes, least_of
 from edgebench.harness.prompts import task_texts
 from edgebench.harness.quality.tokens import (
     Tasks,
@@ -182,6 +182,9 @@ class Preparation:
             self._with_tasks(self._describe(variant), tasks, nothing_else=nothing_else)
             for variant in variants
         ]
+        if all(item.failure for item in prepared):
+            return Prepared(tuple(prepared), (), {}, tasks=tasks)
+        prepared = [self.not_even_fetched(item, source) for item in prepared]
         if all(item.failure for item in prepared):
             return Prepared(tuple(prepared), (), {}, tasks=tasks)
         self._observer.preparing(f"fetching {scenario.model.name}")
@@ -350,6 +353,17 @@ class Preparation:
                         f"{versions[1]}, of {self._board.name}"
                     )
         return self._makers[runner]
+
+    def not_even_fetched(self, item: PreparedVariant, source: ModelSource) -> PreparedVariant:
+        """A failure where the source's size alone tells that nothing made of it can fit.
+
+        To read a model of some GB, for its hash, takes as long as a small run.
+        """
+        known = known_size(source)
+        if item.failure or known is None:
+            return item
+        least = least_of(*known, item.variant.quantization)
+        return replace(item, failure=_too_large(self._room.why_not(least)))
 
     def _fitting(self, item: PreparedVariant) -> PreparedVariant:
         """A failure where what it loads can't fit, before that is copied anywhere."""

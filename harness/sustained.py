@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -10,28 +11,29 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from edgebench.harness.errors import InvalidResultError
-from edgebench.harness.metrics.system import energy_between
 from edgebench.harness.results.model import Measured
 from edgebench.harness.results.sustained import GenerationSpan, SustainedRecord
-from edgebench.harness.throttling import judged
+from edgebench.harness.sustained_power import NS, power_metrics, power_over_time
+from edgebench.harness.throttling import Verdict, judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from edgebench.devices.window import EnergyTrace, Level, Window
+    from edgebench.devices.window import Level, Window
     from edgebench.runners.base import Generation
 
     Floats = NDArray[np.float64]
 
-NS: Final = 1e9
 RATE: Final = "token/s"
 
 INTERVALS: Final = 60
 """Into so many a stretch is cut, as long as none is shorter or longer than these."""
 SHORTEST_S: Final = 1.0
 LONGEST_S: Final = 10.0
+FINE_S: Final = 1.0
+"""About so long are the intervals in which a fall is looked for: a boost may last ten seconds."""
 
 EDGE_S: Final = 60.0
 """The first and the last minute are compared, as design and documents have it."""
@@ -94,13 +96,10 @@ class Stretch:
         count = max(1, math.floor(lasted / step + 0.5))
         edges = np.append(np.arange(count) * step, lasted)
         gaps = _gaps(self.made, zero)
-        trace = window.energy[0] if window.energy else None
-        middles = [round(float(low + high) / 2, 3) for low, high in pairwise(edges)]
-        rates = [_rate(gaps, low, high) for low, high in pairwise(edges)]
-        clocks = [_level(window.clocks, zero, low, high) for low, high in pairwise(edges)]
-        heat = [_level(window.temperatures, zero, low, high) for low, high in pairwise(edges)]
-        watts = [_watts(trace, zero, low, high) for low, high in pairwise(edges)]
-        verdict = judged(middles, rates, clocks, heat)
+        power = power_over_time(window, zero, edges.tolist())
+        first, last = _rate(gaps, 0.0, edge), _rate(gaps, lasted - edge, lasted)
+        rates = _rates(first, last)
+        verdict = _verdict(gaps, window, zero, edges, rates["sustained_ratio"].value)
         record = SustainedRecord(
             asked_s=self.asked_s,
             lasted_s=lasted,
@@ -108,19 +107,37 @@ class Stretch:
             edge_s=edge,
             generations=len(self.made),
             tokens=sum(len(each.token_ns) for each in self.made),
-            t_s=middles,
-            decode_rate=rates,
-            clock_hz=clocks,
-            temperature_celsius=heat,
-            power_w=watts,
-            power_source=trace.source if trace is not None else None,
+            t_s=_middles(edges),
+            decode_rate=_rates_within(gaps, edges),
+            clock_hz=_levels(window.clocks, zero, edges),
+            temperature_celsius=_levels(window.temperatures, zero, edges),
+            power_w=power.watts,
+            power_source=window.energy[0].source if window.energy else None,
+            power_over_s=power.longest_s,
+            power_reason=power.reason,
             spans=[_span(each, zero) for each in self.made],
             throttled=verdict.throttled,
             throttled_at_s=verdict.at_s,
             throttled_because=verdict.because,
         )
-        first, last = _rate(gaps, 0.0, edge), _rate(gaps, lasted - edge, lasted)
-        return {**_rates(first, last), **_powers(window, zero, lasted, edge)}, record
+        return {**rates, **power_metrics(window, zero, lasted, edge)}, record
+
+
+def _verdict(
+    gaps: Floats, window: Window, zero: int, edges: Floats, kept_share: float | None
+) -> Verdict:
+    """Whether it throttled, by shorter intervals than those of the record."""
+    together = max(1, math.floor(float(edges[1] - edges[0]) / FINE_S))
+    parts = [np.linspace(low, high, together, endpoint=False) for low, high in pairwise(edges)]
+    fine = np.append(np.concatenate(parts), edges[-1])
+    return judged(
+        _middles(fine),
+        _rates_within(gaps, fine),
+        _levels(window.clocks, zero, fine),
+        _levels(window.temperatures, zero, fine),
+        together=together,
+        kept_share=kept_share,
+    )
 
 
 def _rates(first: float | None, last: float | None) -> dict[str, Measured]:
@@ -140,22 +157,6 @@ def _rates(first: float | None, last: float | None) -> dict[str, Measured]:
     return metrics
 
 
-def _powers(window: Window, zero: int, lasted: float, edge: float) -> dict[str, Measured]:
-    """Mean power of the whole stretch, and of its last part."""
-    trace = window.energy[0] if window.energy else None
-    why = window.energy_reason if trace is None else trace.reason
-    parts = {"mean_power_w": (0.0, lasted), "sustained_power_w": (lasted - edge, lasted)}
-    found = {}
-    for key, (low, high) in parts.items():
-        watts = _watts(trace, zero, low, high)
-        if watts is None or trace is None:
-            reason = why or "the energy counter has too few readings in that part of the stretch"
-            found[key] = Measured.missing("W", reason)
-        else:
-            found[key] = Measured(value=watts, unit="W", source=trace.source)
-    return found
-
-
 def _gaps(made: Sequence[Generation], zero: int) -> Floats:
     """Begin and end of the making of each token but the first ones, in seconds; two columns.
 
@@ -167,7 +168,11 @@ def _gaps(made: Sequence[Generation], zero: int) -> Floats:
 
 def _rate(gaps: Floats, low: float, high: float) -> float | None:
     """Tokens of the decoding within, over its seconds within; a token may lie in it in part."""
-    begins, ends = gaps[:, 0], gaps[:, 1]
+    near = slice(
+        int(np.searchsorted(gaps[:, 1], low, "right")),
+        int(np.searchsorted(gaps[:, 0], high, "right")),
+    )
+    begins, ends = gaps[near, 0], gaps[near, 1]
     inside = np.minimum(ends, high) - np.maximum(begins, low)
     touched = inside > 0
     seconds = float(inside[touched].sum())
@@ -178,18 +183,20 @@ def _rate(gaps: Floats, low: float, high: float) -> float | None:
     return (float((inside[touched] / (ends - begins)[touched]).sum()) + at_once) / seconds
 
 
-def _level(levels: Sequence[Level], zero: int, low: float, high: float) -> float | None:
-    found = [each.value for each in levels if low <= (each.t_ns - zero) / NS < high]
-    return sum(found) / len(found) if found else None
+def _middles(edges: Floats) -> list[float]:
+    return [round(float(low + high) / 2, 3) for low, high in pairwise(edges)]
 
 
-def _watts(trace: EnergyTrace | None, zero: int, low: float, high: float) -> float | None:
-    if trace is None or high <= low:
-        return None
-    joules = energy_between(
-        trace.points, zero + round(low * NS), zero + round(high * NS), trace.resolution_s
-    )
-    return None if joules is None else joules / (high - low)
+def _rates_within(gaps: Floats, edges: Floats) -> list[float | None]:
+    return [_rate(gaps, low, high) for low, high in pairwise(edges.tolist())]
+
+
+def _levels(levels: Sequence[Level], zero: int, edges: Floats) -> list[float | None]:
+    """The mean of what was read within each interval."""
+    times = [(each.t_ns - zero) / NS for each in levels]
+    places = [bisect_left(times, edge) for edge in edges.tolist()]
+    found = [[each.value for each in levels[low:high]] for low, high in pairwise(places)]
+    return [sum(values) / len(values) if values else None for values in found]
 
 
 def _span(made: Generation, zero: int) -> GenerationSpan:

@@ -11,10 +11,14 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edgebench.harness.history.segments import SHORTEST, cuts, prepared
+import numpy as np
+
+from edgebench.harness.history.segments import SHORTEST, Noise, Prepared, prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 LEAST_FALL: Final = 0.05
 """Share of the rate whose loss is worth a verdict."""
@@ -35,6 +39,15 @@ BLURRED: Final = 0.2
 
 LEAST_INTERVALS: Final = 2 * SHORTEST
 
+LEAST_LEVEL: Final = 3
+"""Intervals of a level, at least: a boost is over after seconds. Fewer are clipped as outliers."""
+
+NEAR: Final = 5
+"""So many intervals before and after the fall are looked at for what the clock did."""
+
+MOST_OF_IT: Final = 0.8
+"""Of the fall, what has to lie between those; where it took longer, more of them are taken."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -53,7 +66,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Fall:
+    """A certain fall.
+
+    Attributes:
+        place: the first one of the lower level.
+        earliest, latest: between which the first one is with about 95 % certainty.
+        share: of the level before that was lost.
+    """
+
     place: int
+    earliest: int
+    latest: int
     share: float
 
 
@@ -63,28 +86,39 @@ class _Levels:
 
     Attributes:
         cut: the first place of the second level.
+        earliest, latest: between which that is.
         share: by which it is lower.
         chance: of such a difference where there is none, all places taken together.
         least_seen: the least fall, in the middle, that would have been certain.
     """
 
     cut: int
+    earliest: int
+    latest: int
     share: float
     chance: float
     least_seen: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> _Levels:
-        """Cut a series of at least `LEAST_INTERVALS` values above 0."""
+    def of(cls, values: Sequence[float], together: int) -> _Levels:
+        """Cut a series of at least `LEAST_INTERVALS` values above 0.
+
+        Args:
+            values: the series.
+            together: over how many neighbours the noise is told.
+        """
         series = prepared(values)
-        edges = next(cuts(series))
-        start, cut, end = edges
-        change = series.mean(cut, end) - series.mean(start, cut)
-        noise = series.noise(edges)
-        places = end - LEAST_INTERVALS + 1
+        end = len(series.y)
+        cut = _best_cut(series)
+        change = series.mean(cut, end) - series.mean(0, cut)
+        noise = _noise(series, cut, together)
+        earliest, latest = series.places(0, cut, end, noise)
+        places = end - 2 * LEAST_LEVEL + 1
         certain = noise.quantile(1 - CHANCE / places / 2)
         return cls(
             cut=cut,
+            earliest=earliest,
+            latest=latest,
             share=1 - math.exp(change),
             chance=noise.chance(change / noise.of_difference(cut, end - cut)) * places,
             least_seen=1 - math.exp(-certain * noise.of_difference(end // 2, end - end // 2)),
@@ -93,7 +127,41 @@ class _Levels:
     def fall(self) -> _Fall | None:
         """It, if the second level is lower for certain and by enough."""
         real = self.share >= LEAST_FALL and self.chance < CHANCE
-        return _Fall(self.cut, self.share) if real else None
+        return _Fall(self.cut, self.earliest, self.latest, self.share) if real else None
+
+
+def _best_cut(series: Prepared) -> int:
+    """Where two levels leave the least squares."""
+    end = len(series.y)
+    at = np.arange(LEAST_LEVEL, end - LEAST_LEVEL + 1)
+    left, right = series.sums[at] / at, (series.sums[end] - series.sums[at]) / (end - at)
+    return int(at[np.argmax((right - left) ** 2 * at * (end - at))])
+
+
+def _noise(series: Prepared, cut: int, together: int) -> Noise:
+    """The noise around the two levels.
+
+    Seconds that follow each other resemble each other for longer than a correlation of neighbours
+    tells. So what a mean varies by is told from means of `together` of them, which in turn may
+    resemble each other.
+    """
+    rest = series.y.copy()
+    rest[:cut] -= series.mean(0, cut)
+    rest[cut:] -= series.mean(cut, len(rest))
+    fine = series.noise_of(rest, 2)
+    if together == 1 or len(rest) < LEAST_INTERVALS * together:
+        return fine
+    coarse = prepared(np.exp(_taken_together(series.y, together)).tolist())
+    rough = coarse.noise_of(_taken_together(rest, together), 2)
+    inflation = rough.inflation * together * (rough.one / fine.one) ** 2
+    return Noise(fine.one, inflation, rough.freedom)
+
+
+def _taken_together(values: NDArray[np.float64], together: int) -> NDArray[np.float64]:
+    """Means of so many neighbours; what is left at the end is left out."""
+    whole = len(values) // together * together
+    means: NDArray[np.float64] = values[:whole].reshape(-1, together).mean(axis=1)
+    return means
 
 
 def judged(
@@ -101,6 +169,9 @@ def judged(
     rates: Sequence[float | None],
     clocks_hz: Sequence[float | None],
     celsius: Sequence[float | None],
+    *,
+    together: int = 1,
+    kept_share: float | None = None,
 ) -> Verdict:
     """Look for one lasting fall of the rate, and whether the clock fell with it.
 
@@ -114,6 +185,9 @@ def judged(
         rates: decode rates, None where nothing was decoded.
         clocks_hz: as long as `t_s`, None where not read.
         celsius: likewise.
+        together: over how many neighbouring intervals the noise is told, for short intervals.
+        kept_share: the sustained rate divided by the burst rate, where known: below 1 by as much as
+            a fall, nobody says that the rate did not fall.
     """
     kept = [place for place, rate in enumerate(rates) if rate is not None and rate > 0]
     if len(kept) < LEAST_INTERVALS:
@@ -122,7 +196,7 @@ def judged(
             "fewest in which a fall can be seen"
         )
         return Verdict(None, None, why)
-    levels = _Levels.of([rates[place] or 0.0 for place in kept])
+    levels = _Levels.of([rates[place] or 0.0 for place in kept], together)
     fall = levels.fall()
     if fall is None and levels.least_seen > BLURRED:
         why = (
@@ -130,48 +204,88 @@ def judged(
             f"{_percent(levels.least_seen)} could be told from it"
         )
         return Verdict(None, None, why)
-    if fall is None:
-        return Verdict(
-            throttled=False, at_s=None, because=f"the rate did not fall{_clock_alone(clocks_hz)}"
+    if fall is None and kept_share is not None and kept_share <= 1 - LEAST_FALL:
+        why = (
+            f"the rate was {_percent(1 - kept_share)} lower at the end than at the beginning, and "
+            "varied so much that this may be chance"
         )
+        return Verdict(None, None, why)
+    if fall is None:
+        alone = _clock_alone(clocks_hz, together)
+        return Verdict(throttled=False, at_s=None, because=f"the rate did not fall{alone}")
     place = kept[fall.place]
     at_s = (t_s[kept[fall.place - 1]] + t_s[place]) / 2
     seen = f"the rate fell by {_percent(fall.share)} after {at_s:.0f} s"
-    throttled, why = _cause(fall, place, clocks_hz)
+    # Where nothing was decoded, nothing is said of the clock either.
+    throttled, why = _cause(
+        fall,
+        [rates[each] or 0.0 for each in kept],
+        [clocks_hz[each] for each in kept],
+        together,
+    )
     heat = _heat(place, celsius) if throttled else ""
     return Verdict(throttled=throttled, at_s=at_s, because=f"{seen}, and {why}{heat}")
 
 
-def _cause(fall: _Fall, place: int, clocks_hz: Sequence[float | None]) -> tuple[bool | None, str]:
+def _cause(
+    fall: _Fall, rates: Sequence[float], clocks_hz: Sequence[float | None], together: int
+) -> tuple[bool | None, str]:
     """Whether the clock fell with the rate, and what is to be said of it."""
-    before, after = _known(clocks_hz[:place]), _known(clocks_hz[place:])
-    if not before or not after:
+    known = _known(clocks_hz)
+    near = _near(fall, rates, clocks_hz)
+    if near is None:
         return None, "the clock can't be read: the cause is not known"
-    if len(set(before + after)) == 1:
+    if len(set(known)) == 1:
         why = "the clock reads the same at all times, as on virtual machines"
         return None, f"{why}: the cause is not known"
-    clock = 1 - statistics.median(after) / statistics.median(before)
-    if clock >= WITH_IT * fall.share:
-        return True, f"the clock by {_percent(clock)}"
-    if clock >= SEEN:
-        return False, f"the clock fell by {_percent(clock)} only: something else took the time"
+    enough = WITH_IT * fall.share
+    if near >= enough:
+        return True, f"the clock by {_percent(near)}"
+    other = _Levels.of(known, together).fall() if len(known) >= LEAST_INTERVALS else None
+    if other is not None and other.share >= max(enough, near + SEEN):
+        why = f"the clock fell by {_percent(other.share)}, but not at that moment"
+        return False, f"{why}: something else took the time"
+    if near >= SEEN:
+        return False, f"the clock fell by {_percent(near)} only: something else took the time"
     return False, "the clock did not fall: something else took the time"
 
 
-def _clock_alone(clocks_hz: Sequence[float | None]) -> str:
+def _near(fall: _Fall, rates: Sequence[float], clocks_hz: Sequence[float | None]) -> float | None:
+    """The share that the clock lost from shortly before the fall to shortly after it.
+
+    Shortly is `NEAR` intervals, or so many that most of the fall lies between: a decline that took
+    minutes is held against what the clock did in the same minutes. None without such readings.
+    """
+    reach, end = NEAR, len(rates)
+    while True:
+        before = slice(max(0, fall.earliest - reach), fall.earliest)
+        after = slice(fall.latest, fall.latest + reach)
+        clock = _lost(_known(clocks_hz[before]), _known(clocks_hz[after]))
+        enough = (_lost(rates[before], rates[after]) or 0.0) >= MOST_OF_IT * fall.share
+        if (enough and clock is not None) or reach >= end:
+            return clock
+        reach *= 2
+
+
+def _lost(before: Sequence[float], after: Sequence[float]) -> float | None:
+    if not before or not after:
+        return None
+    return 1 - statistics.median(after) / statistics.median(before)
+
+
+def _clock_alone(clocks_hz: Sequence[float | None], together: int) -> str:
     """A fall of the clock that the rate did not follow is worth a word."""
     known = _known(clocks_hz)
     if len(known) < LEAST_INTERVALS:
         return ""
-    fall = _Levels.of(known).fall()
+    fall = _Levels.of(known, together).fall()
     return "" if fall is None else f"; the clock alone fell by {_percent(fall.share)}"
 
 
 def _heat(place: int, celsius: Sequence[float | None]) -> str:
-    known = _known(celsius)
-    if not known or celsius[place] is None:
-        return ""
-    return f", at {celsius[place]:.0f} °C"
+    """The temperature at the fall; read about once a second, so not in each interval."""
+    known = _known(celsius[place : place + NEAR])
+    return f", at {known[0]:.0f} °C" if known else ""
 
 
 def _known(values: Sequence[float | None]) -> list[float]:

@@ -21,7 +21,8 @@ from edgebench.harness.metrics.system import (
 from edgebench.harness.metrics.timing import generation_metrics, task_metrics
 from edgebench.harness.prompts import Prompt, TaskText
 from edgebench.harness.results.model import TaskOutput, Tokens
-from edgebench.harness.sustained import NS, Stretch
+from edgebench.harness.sustained import Stretch
+from edgebench.harness.sustained_power import NS, stretch_energies
 from edgebench.runners.base import to_wire
 
 if TYPE_CHECKING:
@@ -269,7 +270,11 @@ class _Sustained:
     def fields(self, window: Window) -> dict[str, object]:
         """No timeline: it would be as long as the stretch, and says nothing new after a second."""
         metrics, record = self.stretch.outcome(window)
-        return {"metrics": {**metrics, **window_metrics(window)}, "sustained": record}
+        return {
+            "metrics": {**metrics, **window_metrics(window)},
+            "power": stretch_energies(window, self.stretch.begun_ns, record.lasted_s),
+            "sustained": record,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.definitions import metric
+from edgebench.reports.broken import broken_text
 from edgebench.reports.data import intervals_overlap, paired_ratio
 from edgebench.reports.format import number, scale_for, shown
 from edgebench.reports.languages import N_, _
@@ -215,7 +216,13 @@ def _unknown(data: ReportData, workload: str, question: Question) -> Leader:
         for variant in data.variant_ids
         if (summary := data.summary(workload, variant, question.key)) and summary.reason
     )
-    if reasons:
+    if data.broken([workload]):
+        sentence = fill(
+            "No {label} is compared: what was measured is {left_out}.",
+            label=label,
+            left_out=broken_text(),
+        )
+    elif reasons:
         why = unstopped(recorded(next(iter(reasons))))
         sentence = fill("No {label} was measured: {reason}.", label=label, reason=why)
     else:

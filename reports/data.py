@@ -9,7 +9,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.metrics.statistics import median_interval
 from edgebench.harness.results.model import Cell, Summary
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import RunRecord, Trial, VariantRecord
 
 BITS_PER_BYTE = 8
+BROKEN: Final = "above_bandwidth"
+"""The flag of a cell that can't be right: its figures are shown, and nothing is chosen by them."""
+
 MEMORY_PARTS = ("peak_anon_bytes", "peak_file_bytes", "peak_shared_bytes")
 """What the peak of memory is made of, in the order in which it is drawn."""
 
@@ -118,14 +121,31 @@ class ReportData:
         """The cell of a variant on a workload."""
         return self.cells[workload, variant]
 
+    def is_broken(self, workload: str, variant: str) -> bool:
+        """Whether a cell takes more than the memory's bandwidth, so that it can't be right."""
+        return BROKEN in self.cells[workload, variant].flags
+
+    def broken(self, workloads: Sequence[str]) -> tuple[str, ...]:
+        """The variants that have a broken cell on any of these workloads."""
+        return tuple(
+            each for each in self.variant_ids if any(self.is_broken(one, each) for one in workloads)
+        )
+
     def summary(self, workload: str, variant: str, key: str) -> Summary | None:
         """One metric of one cell; None where the run says nothing about it."""
         own = self.cells[workload, variant].metrics.get(key)
         return own if own is not None else self.by_variant[variant].get(key)
 
     def summaries(self, workload: str, key: str) -> dict[str, Summary]:
-        """One metric of all variants on a workload, those without a value left out."""
-        found = ((each, self.summary(workload, each, key)) for each in self.variant_ids)
+        """One metric of all variants on a workload, to choose by.
+
+        Those without a value are left out, and those whose cell is broken.
+        """
+        found = (
+            (each, self.summary(workload, each, key))
+            for each in self.variant_ids
+            if not self.is_broken(workload, each)
+        )
         return {
             variant: summary
             for variant, summary in found

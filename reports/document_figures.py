@@ -150,7 +150,7 @@ def _of_framework(
             where=Where(ordered[0], variant, RATE),
             last=fastest if len(rates) > 1 else None,
         )
-    peak = data.summary(latency, variant, MEMORY)
+    peak = None if data.is_broken(latency, variant) else data.summary(latency, variant, MEMORY)
     if peak is not None and peak.median is not None:
         figure = row.peak_memory
         yield Pair(

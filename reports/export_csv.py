@@ -114,7 +114,7 @@ def _predicted(data: ReportData) -> Iterator[tuple[str, ...]]:
         variant = found.variant
         about = (
             "",
-            found.facts.name,
+            f"{found.name} ({found.facts.processor.upper()})",
             variant.runner,
             framework_key(variant),
             variant.engine or "",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.results.model import Summary
 from edgebench.harness.store.store import AS_PUBLISHED
+from edgebench.reports.broken import broken_text
 from edgebench.reports.engines import engine_text, made_up_text
 from edgebench.reports.format import number, quantity, scale_for, shown
 from edgebench.reports.framework_choice import (
@@ -17,6 +18,7 @@ from edgebench.reports.framework_choice import (
     failure_of,
     framework_name,
     geometric_mean,
+    is_left_out,
     rates_of,
     runs_on_gpu,
     standings,
@@ -283,6 +285,8 @@ class _Run:
         message = failure_of(self.data, standing.variants)
         if message:
             return footnotes.missing(_("failed: {message}", message=recorded(message)))
+        if is_left_out(self.data, standing.variants):
+            return footnotes.missing(broken_text())
         return footnotes.missing(_("not measured"))
 
 

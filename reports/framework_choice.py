@@ -94,9 +94,20 @@ def workloads_of(data: ReportData, variant: VariantRecord) -> tuple[str, ...]:
 
 
 def rates_of(data: ReportData, variant: VariantRecord) -> dict[str, Summary]:
-    """A variant's decode rates, by workload, where it has one above 0."""
+    """A variant's decode rates, by workload, where it has one above 0 that can be right."""
     found = {each: data.summary(each, variant.id, RATE) for each in workloads_of(data, variant)}
-    return {name: each for name, each in found.items() if each is not None and each.median}
+    return {
+        name: each
+        for name, each in found.items()
+        if each is not None and each.median and not data.is_broken(name, variant.id)
+    }
+
+
+def is_left_out(data: ReportData, variants: Sequence[VariantRecord]) -> bool:
+    """Whether any of these variants has a broken cell, which stands for nothing."""
+    return any(
+        data.is_broken(name, each.id) for each in variants for name in workloads_of(data, each)
+    )
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.artifacts import BITS, UNQUANTIZED
 from edgebench.harness.results.model import Summary
+from edgebench.reports.broken import broken_text
 from edgebench.reports.colours import KNOWN, framework_colours
-from edgebench.reports.data import ratio_summary, ratios_within_blocks
+from edgebench.reports.data import BROKEN, ratio_summary, ratios_within_blocks
 from edgebench.reports.engines import engine_text
 from edgebench.reports.format import Scale, scale_for
 from edgebench.reports.framework_choice import (
@@ -16,6 +17,7 @@ from edgebench.reports.framework_choice import (
     RATE,
     failure_of,
     framework_name,
+    is_left_out,
     rates_of,
     standings,
     workloads_of,
@@ -234,7 +236,9 @@ def _memory_cell(data: ReportData, standing: Standing) -> str:
     peaks = {
         each: found.median
         for each in workloads_of(data, standing.chosen)
-        if (found := data.summary(each, standing.chosen.id, MEMORY)) and found.median is not None
+        if (found := data.summary(each, standing.chosen.id, MEMORY))
+        and found.median is not None
+        and not data.is_broken(each, standing.chosen.id)
     }
     return max(peaks, key=lambda each: peaks[each]) if peaks else next(iter(data.workload_names))
 
@@ -301,13 +305,16 @@ def _row(
     if standing.chosen is None:
         message = failure_of(data, standing.variants)
         reason = _("failed: {message}", message=recorded(message)) if message else _("not run")
+        remark = _("failed") if message else _("not run")
+        if not message and is_left_out(data, standing.variants):
+            reason, remark = broken_text(), flag_text(BROKEN)
         missing = footnotes.missing(reason)
         return Row(
             variant=name,
             engine=commas(one_line(each.id) for each in standing.variants),
             place=place,
             repetitions=0,
-            remarks=(*remarks, _("failed") if message else _("not run")),
+            remarks=(*remarks, remark),
             failed=bool(message),
             values=(*(missing for _column in columns[:-1]), support),
             colour=colour,
@@ -331,9 +338,10 @@ def _row(
         support,
     )
     flags = dict.fromkeys(flag_text(flag) for cell in own.values() for flag in cell.flags)
-    if standing.without:
+    without = [each for each in standing.without if not data.is_broken(each, variant.id)]
+    if without:
         failed = plural("failed on {count} workload", "failed on {count} workloads",
-                        len(standing.without))  # fmt: skip
+                        len(without))  # fmt: skip
         remarks.append(failed)
     return Row(
         variant=name,

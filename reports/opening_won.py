@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.reports.answer import best_variants
+from edgebench.reports.broken import broken_text
 from edgebench.reports.data import paired_ratio
 from edgebench.reports.differences import change_of, compared
 from edgebench.reports.format import CHANGE, number, scale_for, shown
@@ -104,6 +105,9 @@ def won(data: ReportData) -> Sentence:
     """Who decodes fastest, answers soonest and needs the least memory, and what that costs."""
     found = {key: _claims_of(data, key) for key in _SAID}
     claims = [each for own in found.values() for each in own[:OUTCOMES_AT_MOST]]
+    broken = data.broken(data.workload_names)
+    if not claims and broken:
+        return fill("Nothing won: {who} is {left_out}.", who=named(broken), left_out=broken_text())
     if not claims:
         return (_no_winner(data),)
     if len(data.variant_ids) == 1:
@@ -119,6 +123,8 @@ def won(data: ReportData) -> Sentence:
         said = _of_all(data, claims)
     if any(len(own) > OUTCOMES_AT_MOST for own in found.values()):
         said.append((_("on other workloads it ends otherwise, see In short"),))
+    if broken:
+        said.append(fill("{who} is {left_out}", who=named(broken), left_out=broken_text()))
     if price := _price(data, claims):
         said.append(price)
     return fill("{clauses}.", clauses=capital(in_a_row(said, _("; "))))

@@ -319,6 +319,8 @@ def _front(
             each,
             _("no perplexity")
             if each not in bars or each not in windows
+            else _("no {metric} that can be right: it is broken", metric=lowered(metric_label(key)))
+            if data.is_broken(workload, each)
             else _("no {metric}", metric=lowered(metric_label(key))),
         )
         for each in data.variant_ids

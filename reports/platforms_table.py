@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from edgebench.harness.mbu import roof_of
 from edgebench.harness.metrics.definitions import metric
 from edgebench.harness.results.model import Summary
+from edgebench.reports.broken import broken_text
 from edgebench.reports.colours import framework_colours
+from edgebench.reports.data import BROKEN
 from edgebench.reports.engines import made_up_text
 from edgebench.reports.format import SHARE, Scale, number, percent, scale_for
 from edgebench.reports.framework_choice import (
@@ -15,6 +17,7 @@ from edgebench.reports.framework_choice import (
     RATE,
     failure_of,
     fastest,
+    is_left_out,
     rates_of,
     standings,
     workloads_of,
@@ -243,15 +246,17 @@ def _row(
     if best is None or best.chosen is None:
         variants = [each for each in data.record.variants if each.id in part.variants]
         message = failure_of(data, variants)
-        nothing = footnotes.missing(
-            _("failed: {message}", message=recorded(message)) if message else _("not run")
-        )
+        reason = _("failed: {message}", message=recorded(message)) if message else _("not run")
+        remark = _("failed") if message else _("not run")
+        if not message and is_left_out(data, variants):
+            reason, remark = broken_text(), flag_text(BROKEN)
+        nothing = footnotes.missing(reason)
         return Row(
             device,
             "",
             place,
             0,
-            (_("failed") if message else _("not run"),),
+            (remark,),
             failed=bool(message),
             values=(Value(machine.architecture), *(nothing for _column in columns[1:])),
         )

@@ -6,21 +6,31 @@ from cells of the run, and these are none.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edgebench.harness.predict.efficiency import DECODE, OWN_HIGH, OWN_LOW, own_decode
+from edgebench.harness.bandwidth import for_threads
+from edgebench.harness.mbu import roof_of, threads_of
+from edgebench.harness.predict.efficiency import (
+    OWN_HIGH,
+    OWN_LOW,
+    decode_efficiency,
+    own_decode,
+)
 from edgebench.harness.predict.estimate import Estimate
 from edgebench.harness.predict.memory import reserved_bytes
 from edgebench.reports.format import NOT_MEASURED, decimals_for, number, percent
 from edgebench.reports.languages import N_, _
+from edgebench.reports.languages.words import commas, paragraph
+from edgebench.reports.table import flag_text
 from edgebench.reports.table_model import Row, Value
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.harness.predict.device import DeviceFacts
+    from edgebench.harness.predict.device import DeviceFacts, Known
     from edgebench.harness.predict.efficiency import Efficiency
     from edgebench.harness.results.model import VariantRecord
     from edgebench.reports.data import ReportData
@@ -32,6 +42,11 @@ RATE, POWER, PER_WATT = "decode_rate", "mean_power_w", "rate_per_watt"
 READ, IMPLIED, PEAK_SHARE = "weight_bytes_per_token", "implied_bandwidth", "bandwidth_share"
 
 ORIGIN: Final = "predicted"
+
+_UNSTEADY: Final = frozenset(
+    {"noisy", "contended", "unstable_warmup", "throttled", "quick", "above_bandwidth"}
+)
+"""Flags of cells that calibrate nothing."""
 
 KINDS = {
     "phone": N_("phone"),
@@ -49,10 +64,12 @@ class PredictedDevice:
 
     Attributes:
         facts: of the device, by its profile.
+        name: what it is called, with its key where another one is called so too.
         variant: of the run.
         workload: whose rate calibrates it and whose memory is needed.
         efficiency: what is expected to be reached of the theoretical bandwidth.
         own: whether that is taken from the run.
+        doubt: why it is not, where the run has a utilisation of its own; empty else.
         read: bytes of weights a token.
         rate, power, per_watt, implied: in tokens/s, W, tokens/s/W and bytes/s; the last of the
             weights alone, as in the rows that are measured.
@@ -60,10 +77,12 @@ class PredictedDevice:
     """
 
     facts: DeviceFacts
+    name: str
     variant: VariantRecord
     workload: str
     efficiency: Efficiency
     own: bool
+    doubt: str
     read: Estimate
     rate: Estimate
     power: Estimate
@@ -84,23 +103,33 @@ def predicted_devices(
     """
     if variant is None or not workload:
         return ()
-    return tuple(_predicted(data, each, variant, workload) for each in data.predicted)
+    names = [each.name for each in data.predicted]
+    return tuple(
+        _predicted(
+            data,
+            each,
+            f"{each.name} ({each.key})" if names.count(each.name) > 1 else each.name,
+            variant,
+            workload,
+        )
+        for each in data.predicted
+    )
 
 
 def _predicted(
-    data: ReportData, facts: DeviceFacts, variant: VariantRecord, workload: str
+    data: ReportData, facts: DeviceFacts, name: str, variant: VariantRecord, workload: str
 ) -> PredictedDevice:
-    efficiency, own = _efficiency(data, facts, variant, workload)
+    efficiency, own, doubt = _efficiency(data, facts, variant, workload)
     read = _read(data, variant)
     fits = _fits(data, facts, variant, workload)
     if fits is False:
-        rate = Estimate.missing("token/s", _("the memory that it took here is not there"))
+        rate = Estimate.missing("token/s", _("the memory that it needs is not there"))
     elif read.low is None:
         rate = Estimate.missing("token/s", read.reason)
     elif facts.bandwidth.value is None:
         rate = Estimate.missing(
             "token/s",
-            _("the bandwidth of its memory is not known: {why}", why=facts.bandwidth.said),
+            _("the bandwidth of its memory is not known: {why}", why=_said(facts.bandwidth)),
         )
     else:
         peak = facts.bandwidth.value
@@ -111,15 +140,17 @@ def _predicted(
         Estimate.of("W", power)
         if power is not None
         else Estimate.missing(
-            "W", _("its sustained power is not known: {why}", why=facts.sustained_w.said)
+            "W", _("its sustained power is not known: {why}", why=_said(facts.sustained_w))
         )
     )
     return PredictedDevice(
         facts=facts,
+        name=name,
         variant=variant,
         workload=workload,
         efficiency=efficiency,
         own=own,
+        doubt=doubt,
         read=read,
         rate=rate,
         power=watts,
@@ -149,27 +180,50 @@ def _cached(data: ReportData, variant: VariantRecord, workload: str) -> float:
 
 def _efficiency(
     data: ReportData, facts: DeviceFacts, variant: VariantRecord, workload: str
-) -> tuple[Efficiency, bool]:
-    """The run's own where its utilisation of the measured bandwidth is known and can be."""
+) -> tuple[Efficiency, bool, str]:
+    """The run's own where its utilisation of the measured bandwidth is known and says something."""
+    general = decode_efficiency(facts)
     mbu = data.summary(workload, variant.id, "mbu")
-    cell = data.cell(workload, variant.id)
-    known = mbu is not None and mbu.median is not None and "above_bandwidth" not in cell.flags
-    if known and mbu is not None and mbu.median is not None and facts.processor == "cpu":
-        low = mbu.median if mbu.ci_low is None else mbu.ci_low
-        high = mbu.median if mbu.ci_high is None else mbu.ci_high
-        if 0 < low <= high:
-            return own_decode(low, high), True
-    return DECODE[facts.processor], False
+    if mbu is None or mbu.median is None or facts.processor != "cpu":
+        return general, False, ""
+    flags = [each for each in data.cell(workload, variant.id).flags if each in _UNSTEADY]
+    if flags:
+        return general, False, commas(flag_text(each) for each in flags)
+    if mbu.ci_low is None or mbu.ci_high is None or not 0 < mbu.ci_low <= mbu.ci_high:
+        return general, False, _("without an interval")
+    record = data.part_of(variant.id).record
+    roof = roof_of(record, variant)
+    cores = record.machine.physical_cpus or record.machine.logical_cpus
+    if record.machine.affinity:
+        cores = min(cores, len(record.machine.affinity))
+    threads = threads_of(variant.effective_options) or (roof.threads if roof else 0)
+    if threads < cores:
+        return general, False, _("not of all cores")
+    roof = roof or for_threads(record.bandwidth, threads)
+    spread = roof.bytes_per_s / max(roof.samples) if roof else 1.0
+    measured = facts.bandwidth.measured
+    return own_decode(mbu.ci_low, mbu.ci_high, of_measured=measured, spread=spread), True, ""
 
 
 def _fits(
     data: ReportData, facts: DeviceFacts, variant: VariantRecord, workload: str
 ) -> bool | None:
-    peak = data.summary(workload, variant.id, "peak_rss_bytes")
+    """Whether its peak here fits there; its file and what a token reads are the least of it."""
     ram = facts.ram.value
-    if ram is None or peak is None or peak.median is None:
+    if ram is None:
         return None
-    return peak.median <= ram - reserved_bytes(facts.kind, ram)
+    room = ram - reserved_bytes(facts.kind, ram)
+    peak = data.summary(workload, variant.id, "peak_rss_bytes")
+    of_file = (data.by_variant[variant.id].get(key) for key in (READ, "model_bytes"))
+    known = [each.median for each in (peak, *of_file) if each is not None and each.median]
+    if any(each > room for each in known):
+        return False
+    return None if peak is None or peak.median is None else True
+
+
+def _said(known: Known) -> str:
+    """What a profile says; commands in it are marked as a terminal has them."""
+    return known.said.replace("`", "")
 
 
 def predicted_row(
@@ -213,7 +267,7 @@ def predicted_row(
     if found.fits is False:
         remarks.append(_("does not fit"))
     return Row(
-        variant=one_line(found.facts.name),
+        variant=f"{one_line(found.name)} ({found.facts.processor.upper()})",
         engine=f"{name} · {one_line(found.variant.id)}",
         place=place,
         repetitions=0,
@@ -230,7 +284,7 @@ def _value(estimate: Estimate, scale: Scale, footnotes: Footnotes, footnote: int
         return Value(missing.text, footnote=missing.footnote, reason=missing.reason, origin=ORIGIN)
     low, high = scale.of(estimate.low), scale.of(estimate.high)
     decimals = decimals_for((low + high) / 2, low, high) if high > low else decimals_for(low)
-    first, last = number(low, decimals), number(high, decimals)
+    first, last = (number(each, max(decimals, _digits(each))) for each in (low, high))
     return Value(
         first if first == last else f"{first}–{last}",
         sort=(estimate.low + estimate.high) / 2,
@@ -245,11 +299,23 @@ def _value(estimate: Estimate, scale: Scale, footnotes: Footnotes, footnote: int
     )
 
 
+def _digits(value: float) -> int:
+    """Decimals that leave two digits of a number: the low end of a range is not to look like 0."""
+    return 0 if value <= 0 else max(0, 1 - math.floor(math.log10(value)))
+
+
 def efficiency_text(found: PredictedDevice) -> str:
     """What an expected rate rests on."""
     low, high = percent(found.efficiency.low), percent(found.efficiency.high)
     bandwidth = found.facts.bandwidth.value
     peak = NOT_MEASURED if bandwidth is None else number(bandwidth / 1e9, 1)
+    figures = {"low": low, "high": high, "peak": peak}
+    if found.own and found.facts.bandwidth.measured:
+        return _(
+            "Predicted from this run, which uses {low} to {high} of the bandwidth that was "
+            "measured on its machine; there {peak} GB/s, measured and not a theoretical peak.",
+            **figures,
+        )
     if found.own:
         return _(
             "Predicted from this run: it uses the bandwidth that was measured here to a share, and "
@@ -257,17 +323,24 @@ def efficiency_text(found: PredictedDevice) -> str:
             "{high} of {peak} GB/s.",
             least=percent(OWN_LOW),
             most=percent(OWN_HIGH),
-            low=low,
-            high=high,
-            peak=peak,
+            **figures,
         )
-    return _(
-        "Predicted from figures of other devices, which reach {low} to {high} of their memory's "
-        "theoretical peak; here {peak} GB/s.",
-        low=low,
-        high=high,
-        peak=peak,
-    )
+    if found.facts.bandwidth.measured:
+        text = _(
+            "Predicted from figures of other devices: {low} to {high} of a measured bandwidth; "
+            "here {peak} GB/s, measured and not a theoretical peak.",
+            **figures,
+        )
+    else:
+        text = _(
+            "Predicted from figures of other devices, which reach {low} to {high} of their "
+            "memory's theoretical peak; here {peak} GB/s.",
+            **figures,
+        )
+    if not found.doubt:
+        return text
+    doubt = _("This run's own share of the bandwidth is not used: {why}.", why=found.doubt)
+    return paragraph((text, doubt))
 
 
 def predicted_meaning() -> str:
@@ -281,8 +354,8 @@ def predicted_meaning() -> str:
 def unfit_meaning() -> str:
     """What it means that a model does not fit."""
     return _(
-        "the memory that the variant took at its peak in this run is more than the device has when "
-        "others have theirs"
+        "the memory that the variant needs, by its peak in this run or by its weights alone, is "
+        "more than the device has when others have theirs"
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.results.model import Summary
+from edgebench.reports.broken import broken_text
 from edgebench.reports.data import ratio_summary, ratios_within_blocks
 from edgebench.reports.differences import change_of, compared
 from edgebench.reports.format import CHANGE, SHARE, Scale
@@ -202,6 +203,8 @@ def _no_speed(data: ReportData, speed: str, variant: str, baseline: VariantRecor
         return _("this run measured no decode rate")
     for each in (variant, baseline.id):
         own = data.summary(speed, each, SPEED)
+        if data.is_broken(speed, each):
+            return broken_text()
         if own is None or own.median is None:
             why = recorded((own and own.reason) or "") or _failed(data, each, [speed])
             why = why or _("not measured")

@@ -82,8 +82,8 @@ class Roofline:
 
     @property
     def slope(self) -> float:
-        """The memory's roof in bytes/s: as it was measured, else the most that was reached."""
-        return self.byte_rate if self.memory is None else self.memory.bytes_per_s
+        """The memory's roof in bytes/s: the fastest reading, else the most that was reached."""
+        return self.byte_rate if self.memory is None else max(self.memory.samples)
 
     @property
     def ridge(self) -> float:
@@ -92,7 +92,7 @@ class Roofline:
 
     def memory_share(self, point: Reached) -> float | None:
         """How much of the measured roof a point takes; None where it was not measured."""
-        return None if self.memory is None else point.byte_rate / self.memory.bytes_per_s
+        return None if self.memory is None else point.byte_rate / self.slope
 
 
 def rooflines(data: ReportData) -> tuple[Roofline, ...]:
@@ -104,14 +104,16 @@ def rooflines(data: ReportData) -> tuple[Roofline, ...]:
             continue
         workload = _longest_prompt(data, {each.workload for each in reached})
         points = tuple(each for each in reached if each.workload == workload)
+        # What can't be right is drawn, and is no roof.
+        right = [each for each in reached if not data.is_broken(each.workload, each.variant)]
         drawn = {each.variant for each in points}
         found.append(
             Roofline(
                 machine=machine.cpu_model,
                 workload=workload,
                 points=points,
-                byte_rate=max(each.byte_rate for each in reached),
-                flop_rate=max(each.flop_rate for each in reached),
+                byte_rate=max(each.byte_rate for each in right or reached),
+                flop_rate=max(each.flop_rate for each in right or reached),
                 absent=tuple(
                     (each.id, _lacking(each)) for each in variants if each.id not in drawn
                 ),

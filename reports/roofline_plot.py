@@ -77,7 +77,7 @@ def how_to_read(data: ReportData | None = None) -> str:
             "FLOP for each parameter; the weights are read once for each generated token, and "
             "once for the whole prompt (an engine that takes it in parts reads them more often, "
             "and its point belongs further left). The KV cache and the attention are left out. "
-            "The solid line is how fast memory was read on the machine, measured; a generation "
+            "The solid line is the fastest reading of the machine's memory, measured; a generation "
             "above it can't be right, unless its weights stay in a cache. A line that says ≥ was "
             "not measured: it is the highest that any variant reached, so the true roof is at "
             "least that high."
@@ -218,8 +218,8 @@ def _remark(found: Roofline, left_out: int) -> str:
     if found.memory is not None:
         said.append(
             _(
-                "memory measured: {bytes} GB/s with {threads}",
-                bytes=_figure(found.memory.bytes_per_s / GIGA),
+                "memory measured: {bytes} GB/s with {threads} at its fastest",
+                bytes=_figure(found.slope / GIGA),
                 threads=plural("{count} thread", "{count} threads", found.memory.threads),
             )
         )
@@ -251,7 +251,7 @@ def _said(found: Roofline, points: Sequence[Reached]) -> str:
             "The highest that was reached: {flop} GFLOP/s. Memory, measured: {bytes} GB/s. "
             "{points}.",
             flop=_figure(found.flop_rate / GIGA),
-            bytes=_figure(found.memory.bytes_per_s / GIGA),
+            bytes=_figure(found.slope / GIGA),
             points=each_said,
         )
     return _(

@@ -22,6 +22,7 @@ from edgebench.reports.metric_names import metric_label, metric_short
 from edgebench.reports.sustained_formula import RATE, formula_of
 from edgebench.reports.table import table_of
 from edgebench.reports.table_model import Column, Dress, Row, Table, TableTexts, Value
+from edgebench.reports.table_values import ESTIMATED
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ INTRO = N_(
 
 KEYS = ("burst_rate", "sustained_rate", "sustained_ratio")
 WHERE_MEASURED = ("mean_power_w", "sustained_power_w", "cpu_temperature_celsius")
+
+RATE_KEY, POWER_KEY = "decode_rate", "mean_power_w"
 
 MOST_ROWS = 20
 """Of the table over time; the record has all intervals."""
@@ -197,8 +200,11 @@ def _over_time(workload: str, variant: str, stretch: SustainedRecord, place: str
         if any(each is not None for each in values)
     ]
     scales = [scale_for(unit, values) for _key, unit, values in series]
+    sources = {key: source_of(stretch, key) for key, _unit, _values in series}
     columns = tuple(
-        Column(key, metric_label(key), metric_short(key), scale, metric(key).better)
+        Column(
+            key, metric_label(key), metric_short(key), scale, metric(key).better, (sources[key],)
+        )
         for (key, _unit, _values), scale in zip(series, scales, strict=True)
     )
     times = _means(stretch.t_s, together)
@@ -211,15 +217,49 @@ def _over_time(workload: str, variant: str, stretch: SustainedRecord, place: str
             remarks=(),
             failed=False,
             values=tuple(
-                _level(values[place], unit, scale)
-                for (_key, unit, values), scale in zip(series, scales, strict=True)
+                _level(values[place], unit, scale, sources[key])
+                for (key, unit, values), scale in zip(series, scales, strict=True)
             ),
         )
         for place, time in enumerate(times)
     )
     texts = TableTexts(how=_("means over time"), counted="", rows=_("middle of the interval"))
     title = _("{workload}, {variant}: over time", workload=workload, variant=one_line(variant))
-    return Table(f"sustained-time-{place}", title, columns, rows, (), (), texts)
+    return Table(
+        f"sustained-time-{place}", title, columns, rows, (), (), texts, notes=_of_power(stretch)
+    )
+
+
+def _of_power(stretch: SustainedRecord) -> tuple[str, ...]:
+    """What a reader must know of the power over time, where there is a meter."""
+    notes = []
+    longest = stretch.power_over_s
+    # Of the last interval more or less is left than of the others.
+    if longest is not None and longest > 1.5 * stretch.interval_s:
+        text = _(
+            "The meter is too slow for intervals of {short}: the power is the mean over up to "
+            "{long}.",
+            short=quantity(stretch.interval_s, "s"),
+            long=quantity(longest, "s"),
+        )
+        notes.append(text)
+    if stretch.power_source is not None and stretch.power_reason:
+        why = one_line(recorded(stretch.power_reason)).rstrip(".。")
+        missing = (
+            _("No power over time: {reason}.", reason=why)
+            if longest is None
+            else _("No power over time in part: {reason}.", reason=why)
+        )
+        notes.append(missing)
+    return tuple(notes)
+
+
+def source_of(stretch: SustainedRecord, key: str) -> str:
+    """Who said the values of a quantity over time."""
+    if key == RATE_KEY:
+        return "derived"
+    # Runs of before have no such field, and meters that measure were the rule.
+    return (stretch.power_source or "observed") if key == POWER_KEY else "observed"
 
 
 def series_of(
@@ -227,18 +267,24 @@ def series_of(
 ) -> tuple[tuple[str, str, Sequence[float | None]], ...]:
     """Key of the metric, unit and values of all that was watched over time."""
     return (
-        ("decode_rate", RATE, stretch.decode_rate),
+        (RATE_KEY, RATE, stretch.decode_rate),
         ("cpu_clock_hz", "Hz", stretch.clock_hz),
         ("cpu_temperature_celsius", "°C", stretch.temperature_celsius),
-        ("mean_power_w", "W", stretch.power_w),
+        (POWER_KEY, "W", stretch.power_w),
     )
 
 
-def _level(value: float | None, unit: str, scale: Scale) -> Value:
+def _level(value: float | None, unit: str, scale: Scale, source: str) -> Value:
     if value is None:
         return Value(NOT_MEASURED)
     shown = scale.of(value)
-    return Value(number(shown, decimals_for(shown)), sort=value, unit=unit)
+    return Value(
+        text=number(shown, decimals_for(shown)),
+        sort=value,
+        unit=unit,
+        source=source,
+        chip=_(ESTIMATED) if source == ESTIMATED else "",
+    )
 
 
 def _means(values: Sequence[float | None], together: int) -> list[float | None]:

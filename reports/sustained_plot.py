@@ -22,7 +22,7 @@ from edgebench.reports.picture import (
     some_of_each,
     with_unit,
 )
-from edgebench.reports.sustained import series_of
+from edgebench.reports.sustained import POWER_KEY, RATE_KEY, series_of
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from edgebench.reports.sustained import SustainedView
 
 HEIGHT = 190
-RATE_KEY = "decode_rate"
 
 
 def sustained_plots(data: ReportData, view: SustainedView, *, name: str) -> tuple[Plot, ...]:
@@ -124,7 +123,7 @@ def _plot(
 
 
 def _remark(key: str, stretches: Sequence[SustainedRecord]) -> str:
-    if key == "mean_power_w" and any(each.power_source == "estimated" for each in stretches):
+    if key == POWER_KEY and any(each.power_source == "estimated" for each in stretches):
         return _("Estimated, not measured.")
     if key == RATE_KEY and any(each.throttled_at_s is not None for each in stretches):
         return _("A dotted line is where the rate fell for good.")

@@ -131,7 +131,11 @@ def comparison_of(
         for key, values in summaries.items()
         if key in always or any(each and each.median is not None for each in values.values())
     ]
-    best = {key: _best(key, summaries[key]) if ranked else frozenset() for key in keys}
+    counted = [each for each in data.variant_ids if not data.is_broken(workload, each)]
+    best = {
+        key: _best(key, {each: summaries[key][each] for each in counted}) if ranked else frozenset()
+        for key in keys
+    }
     shown_keys = {key: summaries[key] for key in keys}
     return table_of(data, workload, shown_keys, best=best, engines=engines, kind=kind)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 LEVELS = 2 * MIDDLE
 LARGEST = (8, 7)
-"""Distances of the level furthest from zero that are counted: nearly all blocks have one of them."""
+"""How far the furthest level of a block is from zero, in nearly all blocks; others take longer."""
 
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-13, 2.0**12
 """Source's scales between which the new ones are rounded alike, whatever the exponent: none is a
@@ -53,8 +53,11 @@ COLUMNS = 1 << 10
 """Of a product of matrices: OpenBLAS gives larger ones to threads, which cost more than they save
 here and wait for each other on busy cores."""
 
-AT_ONCE = 1 << 13
-"""Blocks at once: what they take stays in a processor's cache."""
+AT_ONCE = 1 << 14
+"""Blocks counted at once: what they take stays in a processor's cache."""
+
+ROUNDED_AT_ONCE = 1 << 11
+"""Blocks rounded at once, for the same reason: their weights take four times as much."""
 
 
 def to_int4(levels: Levels) -> tuple[Bytes, Halves]:
@@ -67,16 +70,16 @@ def to_int4(levels: Levels) -> tuple[Bytes, Halves]:
 
     count = len(levels.scales)
     packed = np.empty((count, LEVEL_BYTES), np.uint8)
-    scales = np.empty(count, np.float16)
+    scales = np.empty(count, np.float32)
     for start in range(0, count, AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        some = levels[part]
-        best = _best_scales(some)
-        values = some.weights()
-        rounded(values, best, values)
+        scales[part] = _best_scales(levels[part])
+    for start in range(0, count, ROUNDED_AT_ONCE):
+        part = slice(start, start + ROUNDED_AT_ONCE)
+        values = levels[part].weights()
+        rounded(values, scales[part], values)
         packed[part] = pack(values)
-        scales[part] = best
-    return packed.reshape(-1), scales
+    return packed.reshape(-1), scales.astype(np.float16)
 
 
 def _best_scales(levels: Levels) -> Floats:
@@ -93,13 +96,11 @@ def _best_scales(levels: Levels) -> Floats:
         for mirrored in (False, True):
             some = np.flatnonzero(usual & reached & (negative == mirrored))
             tried = _tried(largest, mirrored=mirrored)
-            # As the weights' largest would be divided.
             steps = tried.steps(counts[some], levels.scales[some])
-            best[some] = np.where(
-                steps > 0,
-                kept_scales(sizes[some] * np.float32(largest) / np.maximum(steps, 1)),
-                0,
-            )
+            told = steps > 0
+            # As the largest weight of each is divided.
+            furthest = sizes[some[told]] * np.float32(largest)
+            best[some[told]] = kept_scales(furthest / steps[told])
     unsettled = np.flatnonzero(best == 0)
     if len(unsettled):
         best[unsettled] = searched_scales(levels[unsettled].weights())
@@ -184,12 +185,12 @@ def _tried(largest: int, *, mirrored: bool) -> _Tried:
 
     levels = np.arange(-MIDDLE, MIDDLE, dtype=np.float64)
     levels = -levels if mirrored else levels
-    steps = np.array(STEPS_TO_LARGEST)
+    steps = np.array(STEPS_TO_LARGEST, np.float32)  # exact
     places = levels * steps[:, None] / largest
     leaning = np.stack([places * (1 - LEAN), places * (1 + LEAN)])
     codes = np.clip(np.rint(leaning), INT4_LEAST, INT4_MOST).reshape(-1, LEVELS)
-    scales = (1 + np.arange(1024, dtype=np.float32) / 1024)[None]
-    kept = kept_scales(scales * np.float32(largest) / steps.astype(np.float32)[:, None])
+    scales = np.arange(1024, 2048, dtype=np.float32) / np.float32(1024)
+    kept = kept_scales(scales * np.float32(largest) / steps[:, None])
     return _Tried(
         squares=(levels**2).astype(np.float32),
         products=(-2 * codes * levels).astype(np.float32),

@@ -81,7 +81,11 @@ def to_int4(rows: Floats, block_size: int) -> tuple[Bytes, Halves]:
 
 
 def pack(codes: Floats) -> Bytes:
-    """Codes of 4 bits, an even number in a row, two to a byte, the first in the lower half."""
+    """Codes of 4 bits, an even number in a row, two to a byte, the first in the lower half.
+
+    Returns:
+        (rows, half of the columns).
+    """
     import numpy as np  # noqa: PLC0415
 
     two = codes.astype(np.int8).view("<u2")

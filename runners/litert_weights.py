@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from edgebench.runners.checked_weights import HALF_LIMIT, check_values, checked_rows
 from edgebench.runners import litert_levels
+from edgebench.runners.checked_weights import HALF_LIMIT, check_values, checked_rows
 from edgebench.runners.litert_quantize import to_int4, to_int8
 from edgebench.runners.stored_levels import BLOCK, Levels, Rows, row_ranges, stored_rows
 

@@ -58,10 +58,6 @@ class Blocks:
         return 1 << (self.bits - 1)
 
 
-AT_ONCE = 1 << 16
-"""Weights rounded at once: what that takes stays in a processor's cache."""
-
-
 def repack(levels: Levels, blocks: Blocks) -> tuple[Bytes, Halves]:
     """Q4_0's weights without any rounding; gives what `quantize` gives.
 
@@ -101,27 +97,13 @@ def quantize(rows: Floats, blocks: Blocks, *, from_levels: bool = False) -> tupl
     """
     import numpy as np  # noqa: PLC0415 - only a conversion needs it
 
-    values = rows.reshape(-1, blocks.size)
-    codes = np.empty(rows.size * blocks.bits // BYTE, np.uint8)
-    parameters = np.empty((len(values), 1 if blocks.symmetric else 2), np.float16)
-    step = max(1, AT_ONCE // blocks.size)
-    code_bytes = blocks.size * blocks.bits // BYTE
-    for start in range(0, len(values), step):
-        stop = min(start + step, len(values))
-        part = _quantized(values[start:stop], blocks, from_levels=from_levels)
-        codes[start * code_bytes : stop * code_bytes], parameters[start:stop] = part
-    return codes, parameters.reshape(-1)
-
-
-def _quantized(values: Floats, blocks: Blocks, *, from_levels: bool) -> tuple[Bytes, Halves]:
-    import numpy as np  # noqa: PLC0415
-
     offset = blocks.offset
+    values = rows.reshape(-1, blocks.size)
     if blocks.symmetric:
         largest = np.maximum(values.max(axis=1), -values.min(axis=1))
         scale = _kept(largest / np.float32(offset - 1))
         least = 1 - offset
-        parameters = scale[:, None]
+        parameters = scale
     else:
         low, high = values.min(axis=1), values.max(axis=1)
         scale = _kept((high - low) / np.float32(2 * offset - 1))
@@ -144,7 +126,7 @@ def _quantized(values: Floats, blocks: Blocks, *, from_levels: bool) -> tuple[By
     codes: Bytes = values.astype(np.uint8).reshape(-1)
     if blocks.bits < BYTE:
         codes = (codes[0::2] << np.uint8(blocks.bits)) | codes[1::2]
-    return codes, parameters
+    return codes, parameters.reshape(-1)
 
 
 def _steps(values: Floats, low: Floats, high: Floats, most: int) -> NDArray[np.int32]:

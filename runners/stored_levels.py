@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgebench.models.byte_ranges import bounds
-from edgebench.models.weights import StoredMatrix
 from edgebench.runners.checked_weights import ROWS_BYTES
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from edgebench.models.weights import Bytes, Floats, Tensor
+    from edgebench.models.weights import Bytes, Floats, StoredMatrix, Tensor
 
 TYPE = "Q4_0"
 BLOCK = 32
@@ -109,14 +107,17 @@ class Rows:
         Raises:
             ModelFormatError: the file ends before the tensor does, or can't be read.
         """
-        first, last = bounds(self.last - self.first, start, stop)
+        first, last, _ = slice(start, stop).indices(self.last - self.first)
         return self.tensor.read(self.first + first, self.first + last)
 
 
 def stored_rows(tensor: Tensor) -> StoredMatrix | None:
     """A matrix of Q4_0 whose rows can be had as they are stored, or None for any other."""
-    stored = tensor.stored_as == TYPE and isinstance(tensor, StoredMatrix)
-    return tensor if stored and isinstance(tensor, StoredMatrix) else None
+    from edgebench.models.weights import StoredMatrix  # noqa: PLC0415 - only for a conversion
+
+    if tensor.stored_as == TYPE and isinstance(tensor, StoredMatrix):
+        return tensor
+    return None
 
 
 def row_ranges(tensor: Tensor) -> Iterator[tuple[int, int]]:

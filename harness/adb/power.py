@@ -6,8 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, Self
 
-from edgebench.devices.energy import energy_between, read_afresh, read_once
-from edgebench.devices.window import EnergyPoint, EnergyTrace
+from edgebench.devices.counter_log import CounterLog
+from edgebench.devices.energy import energy_between
 from edgebench.harness.metrics.system import ENERGY_UNITS
 from edgebench.harness.results.model import Measured
 from edgebench.harness.results.power import MeterEnergy
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from edgebench.devices.power import PowerMeter
     from edgebench.devices.reading import Reading
+    from edgebench.devices.window import EnergyTrace
     from edgebench.harness.adb.tool import Sample
     from edgebench.harness.results.model import Source
 
@@ -35,14 +36,12 @@ class EnergyLog:
     """
 
     def __init__(self, meters: Sequence[PowerMeter]) -> None:
-        self._meters = meters
-        self._points: list[list[EnergyPoint]] = [[] for _ in meters]
-        self._reasons: list[str | None] = [None for _ in meters]
+        self._logs = [CounterLog(each, time.perf_counter_ns) for each in meters]
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        if self._meters:
+        if self._logs:
             self._thread = threading.Thread(target=self._read, name="edgebench-adb", daemon=True)
             self._thread.start()
         return self
@@ -59,25 +58,14 @@ class EnergyLog:
 
     def traces(self) -> tuple[EnergyTrace, ...]:
         """What each meter counted; once it is closed."""
-        return tuple(
-            EnergyTrace(meter.name, meter.source, tuple(points), reason, meter.resolution_s)
-            for meter, points, reason in zip(self._meters, self._points, self._reasons, strict=True)
-        )
+        return tuple(each.trace() for each in self._logs)
 
     def _read(self) -> None:
-        read = read_afresh
         while True:
             last = self._ended.is_set()
-            for at, meter in enumerate(self._meters):
-                if self._reasons[at] is None:
-                    try:
-                        joules = read(meter)
-                    except OSError as error:
-                        why = f"{meter.name} can't be read: {error.strerror or error}"
-                        self._reasons[at] = why
-                    else:
-                        self._points[at].append(EnergyPoint(time.perf_counter_ns(), joules))
-            read = read_once
+            for each in self._logs:
+                each.read()
+                each.note_resolution()
             if last:
                 return
             self._ended.wait(STEP_S)

@@ -96,6 +96,9 @@ class AndroidPreparation:
         items = [replace(item, task_failures=no_tasks) for item in items]
         if all(item.failure for item in items):
             return Prepared(tuple(items), (), {}, tasks=tasks)
+        items = [self._host.not_even_fetched(item, source) for item in items]
+        if all(item.failure for item in items):
+            return Prepared(tuple(items), (), {}, tasks=tasks)
         self._observer.preparing(f"fetching {scenario.model.name}")
         file = self._store.fetch(
             source, sha256=scenario.model.sha256, progress=self._observer.transferring

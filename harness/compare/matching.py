@@ -219,9 +219,10 @@ def _pairs(
         other = partner.get(variant)
         ours = baseline.cells.get((other, workload)) if other is not None else None
         if ours is None:
-            added.append(cell)
+            added.append(cell.counted())
         else:
-            pairs.append(Pair(ours, cell, tuple(differing_variants(ours, cell))))
+            differing = tuple(differing_variants(ours, cell))
+            pairs.append(Pair(ours.counted(), cell.counted(), differing))
     return pairs, added
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ keys on both sides are a pair; the session of any other run is its id, so that n
 
 CellKey: TypeAlias = tuple[str, str]
 """A variant's id and a workload's name, as their side names them."""
+
+BROKEN: Final = "its cell is broken: it takes more than the memory's bandwidth"
+"""Why it is not compared."""
 
 FACTS = frozenset({"model_bytes", "bits_per_weight", "weight_bytes_per_token"})
 """Metrics that are known of an artifact, not sampled: any difference is a true one."""
@@ -98,6 +101,23 @@ class SideCell:
     def key(self) -> CellKey:
         """Its name on its side."""
         return (self.variant.id, self.workload.name)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it takes more than the memory's bandwidth, so that it can't be right."""
+        return "above_bandwidth" in self.flags
+
+    def counted(self) -> SideCell:
+        """The cell with what may be compared: of a broken one, what is known of its file alone."""
+        if not self.is_broken:
+            return self
+        kept = {
+            key: each
+            if key in FACTS or not each.values
+            else Samples((), (), each.unit, each.source, BROKEN)
+            for key, each in self.metrics.items()
+        }
+        return replace(self, metrics=kept)
 
 
 @dataclass(frozen=True, slots=True)

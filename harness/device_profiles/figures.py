@@ -199,7 +199,7 @@ class OpsPerCycle(Figure):
     """How much one core computes in a cycle; a multiplication and an addition are two."""
 
     unit, example = "operations a cycle", "16"
-    most = 8192
+    least, most = 0.5, 8192
 
 
 class Bits(Figure):

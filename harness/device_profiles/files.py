@@ -181,6 +181,12 @@ def _builtin(key: str) -> DeviceProfile:
     return profile
 
 
+def _digits(size: str) -> str:
+    """The number that a size begins with: ``4`` of ``4gib``, ``4 GB`` and ``4GiB``."""
+    size = size.strip()
+    return size[: len(size) - len(size.lstrip("0123456789."))]
+
+
 def _with_ram(profile: DeviceProfile, size: str) -> DeviceProfile:
     """The same with the memory that was asked for."""
     ram = profile.ram_bytes
@@ -189,6 +195,9 @@ def _with_ram(profile: DeviceProfile, size: str) -> DeviceProfile:
     wanted = Ram.parse(size)
     if wanted is None or not Ram.least <= wanted <= Ram.most:
         message = f"{quote(size)} is no size of a memory"
+        meant = [each for each in sizes.split(", ") if each and _digits(each) == _digits(size)]
+        if meant:
+            raise ProfileError(message, remedy=f"Did you mean {profile.key}:{meant[0]}?")
         raise ProfileError(message, remedy=f"Write it as in {profile.key}:{Ram.example}.")
     # Where the size was only assumed, its user knows better.
     if wanted not in sold and ram.basis != "assumed":

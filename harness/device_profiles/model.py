@@ -7,9 +7,9 @@ History of the format (``schema_version``), which is independent of all others:
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, field_validator
 
 from edgebench.harness.device_profiles.figures import (
     Bits,
@@ -24,8 +24,11 @@ from edgebench.harness.device_profiles.figures import (
     Ram,
     Watts,
 )
-from edgebench.harness.scenario.values import Label, Slug, Some, Text, format_version
+from edgebench.harness.scenario.values import Label, Slug, Some, Text, format_version, refusal
 from edgebench.harness.scenario.written import STRICT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SCHEMA_VERSION: Final = 1
 
@@ -103,6 +106,17 @@ class Compute(BaseModel):
     int8_ops: OpsPerSecond
 
 
+def _total(cores: Sequence[Cores], field: str) -> float | None:
+    """What all of them compute a second; None where that is not known."""
+    total = 0.0
+    for each in cores:
+        figure: OpsPerCycle = getattr(each, field)
+        if each.max_hz.value is None or figure.value is None:
+            return None
+        total += each.count * each.max_hz.value * figure.value
+    return total
+
+
 class DeviceProfile(BaseModel):
     """What is known of a device, each figure with its source."""
 
@@ -124,6 +138,19 @@ class DeviceProfile(BaseModel):
     storage: Storage = Field(description="What models are loaded from.")
     accelerators: list[Accelerator] = Field(default=[], description="GPUs, NPUs and the like.")
     notes: list[Text] = Field(default=[], description="What else a reader must know.")
+
+    @field_validator("cores", mode="after")
+    @classmethod
+    def _compute_what_a_device_can(cls, cores: tuple[Cores, ...]) -> tuple[Cores, ...]:
+        for field in ("fp32_flop_per_cycle", "int8_op_per_cycle"):
+            total = _total(cores, field)
+            if total is not None and not OpsPerSecond.least <= total <= OpsPerSecond.most:
+                message = (
+                    f"all together compute {total:g} operations a second by their {field}, which "
+                    "no device does: cores x clock x operations a cycle"
+                )
+                raise refusal(message)
+        return cores
 
     @property
     def compute(self) -> Compute:

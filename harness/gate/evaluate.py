@@ -172,12 +172,15 @@ def _pair(
     for key, each in asked.items():
         before, now = missing(pair.baseline, key), missing(pair.candidate, key)
         if before is None and now is not None:
-            yield lost(pair.name, key, each, f"is not measured any more: {now}", policy.failures)
+            why = "has no value that counts" if pair.candidate.is_broken else "is not measured"
+            yield lost(pair.name, key, each, f"{why} any more: {now}", policy.failures)
             continue
         if before is None and (other := _other_unit(pair, key)):
             yield lost(pair.name, key, each, other, policy.failures)
             continue
-        if each.worse_by is not None and now is None:
+        # What is broken on both sides says nothing, and must not pass for that.
+        broken = pair.candidate.is_broken and pair.baseline.is_broken and before is not None
+        if each.worse_by is not None and (now is None or broken):
             row = rows[each.confidence].get(key)
             why = f"the baseline has no value: {before}" if before else "no value compares"
             yield change_check(row, pair.name, key, each, family, why)

@@ -146,8 +146,8 @@ class Subject:
 
     @property
     def cell(self) -> str:
-        """The same without metric and unit: an object of JSON."""
-        return self.identity.removesuffix(f" {self.metric} {self.unit}")
+        """The same without metric, unit and source: an object of JSON."""
+        return self.identity.removesuffix(f" {self.metric} {self.unit} {self.source}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,8 @@ def _of_cell(
             unit=summary.unit,
             source=summary.source,
             testing=variant.runner == TESTING_RUNNER,
-            identity=f"{written} {key} {summary.unit}",
+            # An estimate and a measurement differ by the model, not by what was changed.
+            identity=f"{written} {key} {summary.unit} {summary.source}",
         )
         point = Point(run, summary.median, summary.ci_low, summary.ci_high, summary.n, setup)
         yield subject, point

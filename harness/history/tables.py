@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.history.model import Selection
 
-VERSION = 3
+VERSION = 4
 """Of the tables, and of what tells one series from another. An index of another version is made
 again."""
 

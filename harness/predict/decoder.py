@@ -76,6 +76,7 @@ class Decoder:
         context_tokens: the longest context that it was trained for; None where not known.
         stored: of a model that exists as a file, what its weights take as they are; else None.
         stored_as: how that file keeps most of them.
+        window, windowed_layers: so many layers look back to so many tokens; None where all see all.
     """
 
     name: str
@@ -91,6 +92,8 @@ class Decoder:
     context_tokens: int | None = None
     stored: StoredBytes | None = None
     stored_as: str = ""
+    window: int | None = None
+    windowed_layers: int = 0
 
     def layer_matrices(self) -> Iterator[MatrixShape]:
         """The matrices of all layers, layer by layer."""
@@ -145,6 +148,9 @@ def decoder_of(model: str) -> Decoder:
     key = model.removeprefix("synthetic:")
     if key in SHAPES:
         return of_shape(SHAPES[key])
+    if not model.removeprefix("path:").strip():
+        msg = "no model is named"
+        raise UsageError(msg, remedy=f"Known by name: {', '.join(SHAPES)}. Or name a file.")
     path = Path(model.removeprefix("path:")).expanduser()
     if path.exists():
         return _of_path(path)
@@ -171,6 +177,8 @@ def of_shape(shape: ModelShape) -> Decoder:
         layer_vector_weights=shape.layer_vector_weights,
         tied=shape.tied,
         context_tokens=shape.context_tokens,
+        window=shape.window,
+        windowed_layers=shape.windowed_layers,
     )
 
 

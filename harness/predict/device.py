@@ -21,10 +21,12 @@ class Known:
     Attributes:
         value: None where it is not known.
         said: its source; or why it is not known.
+        measured: the machine itself was measured, so that it is no theoretical peak.
     """
 
     value: float | None
     said: str
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class DeviceFacts:
         key, name: of its profile.
         kind: phone, board, laptop, desktop, server or vm.
         processor: what computes.
-        bandwidth: of its memory in theory, bytes/s.
+        bandwidth: of its memory, bytes/s: in theory, or as it was measured.
         ram: in bytes.
         fp32, int8: what the processor computes a second, in operations.
         tdp_w, sustained_w: its power.
@@ -60,18 +62,22 @@ def facts_of(profile: DeviceProfile, processor: Processor = "cpu") -> DeviceFact
         UsageError: the GPU is asked for and the profile has none.
     """
     fp32, int8 = profile.compute.fp32_flops, profile.compute.int8_ops
+    bandwidth = _known(profile.memory.bandwidth_bytes_per_s)
     if processor == "gpu":
         found = next((each for each in profile.accelerators if each.kind == "gpu"), None)
         if found is None:
             msg = f"the profile {profile.key} has no GPU"
             raise UsageError(msg, remedy="Leave out --processor, for a prediction of the CPU.")
         fp32, int8 = found.fp32_flops, found.int8_ops
+        if bandwidth.measured:
+            # A GPU may read faster than the cores that read it for the probe.
+            bandwidth = Known(None, "only the CPU's threads measured it")
     return DeviceFacts(
         key=profile.key,
         name=profile.name,
         kind=profile.kind,
         processor=processor,
-        bandwidth=_known(profile.memory.bandwidth_bytes_per_s),
+        bandwidth=bandwidth,
         ram=_known(profile.ram_bytes),
         fp32=_known(fp32),
         int8=_known(int8),
@@ -82,4 +88,5 @@ def facts_of(profile: DeviceProfile, processor: Processor = "cpu") -> DeviceFact
 
 def _known(figure: Figure) -> Known:
     said = figure.source if figure.value is not None else figure.reason
-    return Known(figure.value, said or "the profile does not say")
+    measured = figure.value is not None and figure.basis == "measured"
+    return Known(figure.value, said or "the profile does not say", measured)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from edgebench.harness.predict.device import Processor
+    from edgebench.harness.predict.device import DeviceFacts, Processor
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,21 @@ DECODE: Final[Mapping[Processor, Efficiency]] = MappingProxyType(
 )
 """Of memory bandwidth, for one sequence, without speculation."""
 
+DECODE_MEASURED: Final = Efficiency(
+    DECODE["cpu"].low,
+    1.00,
+    "no framework reads faster than reading alone, and CPUs were seen to reach that much of a "
+    "theoretical peak at the least",
+)
+"""Of a bandwidth that was measured: reading alone reaches less than the theoretical peak, so that
+the shares are higher, up to all of it."""
+
+
+def decode_efficiency(device: DeviceFacts) -> Efficiency:
+    """What frameworks in general are expected to reach of a device's bandwidth."""
+    return DECODE_MEASURED if device.bandwidth.measured else DECODE[device.processor]
+
+
 PREFILL_FP32: Final[Mapping[Processor, Efficiency]] = MappingProxyType(
     {
         "cpu": Efficiency(
@@ -81,13 +96,25 @@ OWN_HIGH: Final = 0.90
 is of a measured bandwidth, is carried over to another device, it is multiplied by these."""
 
 
-def own_decode(mbu_low: float, mbu_high: float) -> Efficiency:
+def own_decode(
+    mbu_low: float, mbu_high: float, *, of_measured: bool = False, spread: float = 1.0
+) -> Efficiency:
     """The efficiency of a run, carried over to another device.
 
     Args:
         mbu_low: of its measured memory bandwidth utilisation, the lowest.
         mbu_high: the highest.
+        of_measured: the other device's bandwidth was measured too.
+        spread: the median of the run's own bandwidth over its fastest repetition, which is what a
+            profile that was made by a probe has.
     """
+    if of_measured:
+        return Efficiency(
+            mbu_low * spread,
+            mbu_high,
+            f"this run uses {100 * mbu_low:.0f} to {100 * mbu_high:.0f} % of the bandwidth that "
+            "was measured on its machine",
+        )
     low, high = min(mbu_low, 1.0) * OWN_LOW, min(mbu_high, 1.0) * OWN_HIGH
     return Efficiency(
         low,

@@ -98,6 +98,14 @@ def kv_cache_bytes(model: Decoder, tokens: int, number_bytes: float) -> int:
     return round(numbers * number_bytes)
 
 
+def kv_read_bytes(model: Decoder, tokens: int, number_bytes: float) -> int:
+    """Keys and values that decoding a token reads: layers with a window read no more than that."""
+    seen = model.layers * tokens
+    if model.window is not None and tokens > model.window:
+        seen -= model.windowed_layers * (tokens - model.window)
+    return round(2 * model.kv_heads * model.head_size * seen * number_bytes)
+
+
 def activation_bytes(model: Decoder, context: int) -> int:
     """What llama.cpp's CPU backend sets aside for intermediate results.
 

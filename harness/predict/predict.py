@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgebench.harness.predict.device import Known
-from edgebench.harness.predict.efficiency import DECODE, PREFILL_FP32, PREFILL_INT8
+from edgebench.harness.predict.efficiency import PREFILL_FP32, PREFILL_INT8, decode_efficiency
 from edgebench.harness.predict.estimate import PREDICTED, Estimate
 from edgebench.harness.predict.formats import SOURCE, TITLES, weight_bytes
 from edgebench.harness.predict.memory import (
     BATCH,
     RESERVES,
     MemoryWall,
-    kv_cache_bytes,
+    kv_read_bytes,
     memory_wall,
 )
 
@@ -34,6 +34,9 @@ KINDS = {"vm": "virtual machine"}
 
 FLOATS_FROM = 1.5
 """Bytes a weight, above which weights are no integers."""
+
+FULL_FLOATS_FROM = 3.0
+"""Bytes a weight, above which they are float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ class Prediction:
         read_per_token: bytes of weights, and of keys and values of the whole context.
         decode_bound: what no decode rate can be above, at the end of the context.
         decode_rate: what is expected there.
-        sustained_decode_rate: the same once it is hot, by the documents' formula.
+        sustained_decode_rate: the same once it is hot, by the documents' formula; the same
+            number where the sustained power is not below the TDP.
         prefill_bound: what no prefill rate of the prompt can be above.
         prefill_rate: what is expected.
         ttft: from the prompt to the first token.
@@ -115,11 +119,11 @@ def predict(request: Request) -> Prediction:
     if kv_number is None:
         kv_number = request.form.kv_bytes()
     wall = memory_wall(model, weights.total, device, request.context, kv_number, request.reserved)
-    read = weights.read + kv_cache_bytes(model, request.context, kv_number)
-    efficiency = request.efficiency or DECODE[device.processor]
+    read = weights.read + kv_read_bytes(model, request.context, kv_number)
+    efficiency = request.efficiency or decode_efficiency(device)
     decode_bound = _bound(device.bandwidth, read, "bandwidth of its memory")
     decode = decode_bound.times(efficiency.low, efficiency.high)
-    prefill_bound, prefill, arithmetic = _prefill(request, weights.read)
+    prefill_bound, prefill, arithmetic = _prefill(request, weights.read, efficiency)
     ttft = prefill.over(request.prompt, "s")
     if wall.fits is False:
         nothing = "it does not fit into the memory, and reading from storage is far slower"
@@ -167,16 +171,22 @@ def prefill_operations(model: Decoder, tokens: int) -> float:
     the attention, in which a token meets on average half of the prompt, twice.
     """
     layers = 2.0 * model.layer_weights * tokens
-    attention = 4.0 * model.layers * model.heads * model.head_size * tokens * (tokens + 1) / 2
+    pairs = model.layers * tokens * (tokens + 1) / 2
+    if model.window is not None and tokens > model.window:
+        beyond = tokens - model.window
+        pairs -= model.windowed_layers * beyond * (beyond + 1) / 2
+    attention = 4.0 * model.heads * model.head_size * pairs
     return layers + attention + 2.0 * model.output.weights
 
 
-def _prefill(request: Request, weight_read: int) -> tuple[Estimate, Estimate, str]:
+def _prefill(
+    request: Request, weight_read: int, reached: Efficiency
+) -> tuple[Estimate, Estimate, str]:
     """The bound, what is expected, and what it rests on."""
     device, tokens = request.device, request.prompt
     # Weights that are floats are multiplied as floats.
-    wide = weight_read > FLOATS_FROM * request.model.parameters
-    integers = Known(None, "weights in floats") if wide else device.int8
+    width = weight_read / request.model.parameters
+    integers = Known(None, "weights in floats") if width > FLOATS_FROM else device.int8
     roofs = [
         (known.value, table[device.processor], name)
         for known, table, name in (
@@ -185,24 +195,40 @@ def _prefill(request: Request, weight_read: int) -> tuple[Estimate, Estimate, st
         )
         if known.value is not None
     ]
+    processor = device.processor.upper()
     if not roofs:
-        why = f"what its {device.processor.upper()} computes is not known: {device.fp32.said}"
+        why = f"what its {processor} computes is not known: {device.fp32.said}"
         return (Estimate.missing(RATE, why), Estimate.missing(RATE, why), "")
     operations = prefill_operations(request.model, tokens)
-    # A batch reads the weights once; many tokens share that read, one token does not.
-    batches = -(-tokens // BATCH)
-    bandwidth = device.bandwidth.value
-    reading = 0.0 if bandwidth is None else batches * weight_read / bandwidth
     peak, efficiency, name = max(roofs, key=lambda each: each[0])
-    bound = tokens / max(operations / peak, reading)
-    slow = operations / (peak * efficiency.low) + reading
-    fast = max(operations / (peak * efficiency.high), reading)
+    bandwidth = device.bandwidth.value
+    bound = Estimate.of(
+        RATE, tokens / max(operations / peak, weight_read / bandwidth if bandwidth else 0.0)
+    )
+    # A framework uses what computes fastest: where that is not known, nothing is a bound.
+    if FLOATS_FROM < width <= FULL_FLOATS_FROM:
+        bound = Estimate.missing(
+            RATE,
+            f"what its {processor} computes in 16-bit floats is not known, so nothing bounds it",
+        )
+    elif width <= FLOATS_FROM and integers.value is None:
+        bound = Estimate.missing(
+            RATE,
+            f"what its {processor} computes in 8-bit integers is not known, so nothing bounds it: "
+            f"{integers.said}",
+        )
     rests_on = (
         f"Prefill: computed in {name}, {peak / 1e9:.0f} billion operations a second at most; "
         f"{efficiency.said()} {efficiency.why}."
     )
-    expected = Estimate.of(RATE, tokens / slow, tokens / fast)
-    return Estimate.of(RATE, bound), expected, rests_on
+    if bandwidth is None:
+        why = f"the bandwidth of its memory is not known: {device.bandwidth.said}"
+        return bound, Estimate.missing(RATE, why), ""
+    # A batch reads the weights once, no faster than decoding does; at the best, one batch is all.
+    batches = -(-tokens // BATCH)
+    slow = operations / (peak * efficiency.low) + batches * weight_read / (bandwidth * reached.low)
+    fast = max(operations / (peak * efficiency.high), weight_read / (bandwidth * reached.high))
+    return bound, Estimate.of(RATE, tokens / slow, tokens / fast), rests_on
 
 
 def _sustained(decode: Estimate, device: DeviceFacts) -> Estimate:
@@ -246,6 +272,11 @@ def _assumptions(
             "LiteRT-LM prepares the weights anew when it loads: its peak holds the file beside "
             "them, which the kernel can drop, and which is not counted here."
         )
+    if model.window is not None and request.context > model.window:
+        notes.append(
+            f"Attention: {model.windowed_layers} of {model.layers} layers look back to "
+            f"{model.window} tokens only and read no more; memory is set aside for all of them."
+        )
     if model.context_tokens is not None and request.context > model.context_tokens:
         notes.append(
             f"Context: {request.context} tokens are more than the {model.context_tokens} that the "
@@ -261,9 +292,11 @@ def _assumptions(
             f"{KINDS.get(device.kind, device.kind)}: {reserve.why}."
         )
     if device.bandwidth.value is not None:
+        kind = "measured" if device.bandwidth.measured else "the theoretical peak"
         notes.append(
             f"Decoding: each token reads all weights and the whole KV cache once, of "
-            f"{device.bandwidth.value / 1e9:.1f} GB/s ({device.bandwidth.said.rstrip('.')})."
+            f"{device.bandwidth.value / 1e9:.1f} GB/s, {kind} "
+            f"({device.bandwidth.said.rstrip('.')})."
         )
         notes.append(f"Expected: {efficiency.said()} of that bound; {efficiency.why}.")
     if arithmetic:
@@ -273,7 +306,7 @@ def _assumptions(
             f"Energy: {device.sustained_w.value:g} W all the time "
             f"({device.sustained_w.said.rstrip('.')}), over the expected rate."
         )
-        if device.tdp_w.value is not None:
+        if device.tdp_w.value is not None and device.sustained_w.value < device.tdp_w.value:
             notes.append(
                 f"Once hot: expected x min(1, sustained power / TDP), TDP {device.tdp_w.value:g} W."
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
@@ -22,22 +22,28 @@ class DeviceRecord(BaseModel):
     sustained_w: float | None = Field(default=None, description="Sustained power, of the profile.")
 
 
+Speed = Annotated[float, Field(ge=1e3, le=1e16)]
+"""Bytes/s of a memory: what is beyond was never measured, and nothing can be divided by it."""
+
+
 class BandwidthRecord(BaseModel):
     """How fast the machine's memory was read, measured."""
 
     model_config = BY_MACHINES
 
-    bytes_per_s: float = Field(description="The median of the repetitions of the fastest reader.")
-    ci_low: float | None = Field(default=None, description="95 % bootstrap interval.")
-    ci_high: float | None = None
-    samples: list[float] = Field(description="Bytes/s of each repetition.")
-    threads: int
-    array_bytes: int = Field(description="How much was read in a repetition, many times a cache.")
+    bytes_per_s: Speed = Field(description="The median of the repetitions of the fastest reader.")
+    ci_low: Speed | None = Field(default=None, description="95 % bootstrap interval.")
+    ci_high: Speed | None = None
+    samples: list[Speed] = Field(min_length=1, description="Bytes/s of each repetition.")
+    threads: int = Field(ge=1)
+    array_bytes: int = Field(
+        ge=1, description="How much was read in a repetition, many times a cache."
+    )
     reader: str = Field(description="What read it, such as memchr.")
     measured_at: str = Field(description="UTC, ISO 8601.")
     fingerprint: str = Field(description="Of the machine.")
     cache_bytes: int | None = Field(
-        default=None, description="Its last-level caches together; null where not told."
+        default=None, ge=1, description="Its last-level caches together; null where not told."
     )
     disturbed: bool = Field(
         default=False,

@@ -19,7 +19,10 @@ class MeterRecord(BaseModel):
 
 
 class MeterEnergy(BaseModel):
-    """What one meter saw of one generation; null where it could not tell, with the reason."""
+    """What one meter saw of one generation, or of sustained work.
+
+    Null where it could not tell, with the reason.
+    """
 
     model_config = BY_MACHINES
 
@@ -27,5 +30,7 @@ class MeterEnergy(BaseModel):
     source: Literal["observed", "estimated"]
     prefill_j: float | None = None
     decode_j: float | None = None
-    mean_power_w: float | None = Field(default=None, description="Over the decoding.")
+    mean_power_w: float | None = Field(
+        default=None, description="Over the decoding; of sustained work, over the whole of it."
+    )
     reason: str | None = Field(default=None, description="Why any of them is null.")

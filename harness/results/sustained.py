@@ -43,6 +43,14 @@ class SustainedRecord(BaseModel):
     power_source: Literal["observed", "estimated"] | None = Field(
         default=None, description="What that meter's readings are; null without a meter."
     )
+    power_over_s: float | None = Field(
+        default=None,
+        description="Over how long a value of power_w is the mean, at most: longer than an "
+        "interval where the meter is too slow for one.",
+    )
+    power_reason: str | None = Field(
+        default=None, description="Why values of power_w are null; null where none is."
+    )
     spans: list[GenerationSpan] = Field(default=[], description="Each generation, in order.")
     throttled: bool | None = Field(
         default=None, description="Whether rate and clock fell together; null where not decidable."

@@ -26,9 +26,6 @@ def power_conflicts(power: Mapping[str, object]) -> list[Finding]:
     """What does not go together in how power is measured."""
     findings = []
     meter, command = power.get("meter"), power.get("command")
-    if power.get("tdp_w") is not None and power.get("estimate") is None:
-        message = "it is of use only with estimate: tdp; without it, nothing is estimated"
-        findings.append(Finding(("tdp_w",), message))
     if isinstance(command, str):
         try:
             shlex.split(command)
@@ -96,7 +93,11 @@ class Power(BaseModel):
         "where no meter can be used; it is labelled estimated wherever it appears.",
     )
     tdp_w: float | None = Field(
-        default=None, gt=0, le=10_000, description="That power in watts, where no profile says it."
+        default=None,
+        gt=0,
+        le=10_000,
+        description="The thermal design power in watts, where no profile says it. Without "
+        "`estimate` it is of use for the formula beside sustained work only.",
     )
 
     @model_validator(mode="after")

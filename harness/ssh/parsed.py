@@ -11,7 +11,7 @@ from edgebench.devices.bandwidth import Bandwidth
 from edgebench.devices.check import Check
 from edgebench.devices.machine import Machine
 from edgebench.devices.reading import Reading
-from edgebench.devices.window import EnergyPoint, EnergyTrace, Level, Sample, Window
+from edgebench.devices.window import EnergyPoint, EnergyTrace, Gap, Level, Sample, Window
 from edgebench.harness.board import MeterFacts
 from edgebench.harness.errors import RunnerProtocolError
 
@@ -21,7 +21,7 @@ _WINDOW: TypeAdapter[Window] = TypeAdapter(Window)
 _WINDOW.rebuild(
     force=True,
     _types_namespace={
-        each.__name__: each for each in (EnergyPoint, EnergyTrace, Level, Reading, Sample)
+        each.__name__: each for each in (EnergyPoint, EnergyTrace, Gap, Level, Reading, Sample)
     },
 )
 _MACHINE = TypeAdapter(Machine)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from edgebench.harness.compare.model import FACTS
+from edgebench.reports.broken import broken_text
+from edgebench.reports.data import BROKEN
 from edgebench.reports.format import NOT_MEASURED, Scale
 from edgebench.reports.languages import _
 from edgebench.reports.languages.recorded import recorded
@@ -123,6 +126,8 @@ def measured(
         reason: why it is missing, where the summary does not tell.
     """
     where = Where(cell.workload, cell.variant, key)
+    if BROKEN in cell.flags and key not in FACTS:
+        return footnotes.missing(broken_text(), where)
     if summary is None or summary.median is None:
         failed = cell.failure.message if cell.failure is not None and not cell.n else ""
         why = recorded((summary and summary.reason) or "") or (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from edgebench.reports.broken import broken_text
 from edgebench.reports.languages import _
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import unstopped
@@ -220,6 +221,13 @@ def _failed(data: ReportData, variant: VariantRecord, stands: Stands) -> Iterato
     """Where a variant has no values at all; one that failed in a few repetitions has."""
     for workload in stands.workloads:
         cell = data.cell(workload, variant.id)
+        if data.is_broken(workload, variant.id):
+            yield fill(
+                "Its figures on {workload} are {left_out}.",
+                workload=Name(workload),
+                left_out=broken_text(),
+            )
+            continue
         if cell.n:
             continue
         if cell.failure is not None:

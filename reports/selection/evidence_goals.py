@@ -154,7 +154,11 @@ def _in_part(data: ReportData, stands: Stands, goal: str, variant: str) -> Itera
     """The values of the workloads that have one, or that there is none."""
     workloads = () if goal == QUALITY else stands.workloads
     found = {each: data.summary(each, variant, goal) for each in workloads}
-    known = {name: each for name, each in found.items() if each and each.median is not None}
+    known = {
+        name: each
+        for name, each in found.items()
+        if each and each.median is not None and not data.is_broken(name, variant)
+    }
     for name, each in known.items():
         value = written(each, stands.scale(goal, [each.median or 0.0]))
         said = fill(SAID[goal]["alone"], value=value, where=Name(name))

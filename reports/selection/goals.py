@@ -14,6 +14,7 @@ from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.quality.figures import MIN_WINDOWS
 from edgebench.harness.results.model import Summary
 from edgebench.harness.scenario.requirements import OBJECTIVES
+from edgebench.reports.broken import broken_text
 from edgebench.reports.format import CHANGE, scale_of, shown
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.recorded import recorded
@@ -178,6 +179,8 @@ def _prompts(
     summaries = [(each, data.summary(each, variant, goal)) for each in workloads]
     values = []
     for workload, summary in summaries:
+        if data.is_broken(workload, variant):
+            return _nothing(unit, broken_text())
         if summary is None or summary.median is None:
             why = summary and summary.reason
             return _nothing(unit, recorded(why) if why else absent(data, workload, variant))

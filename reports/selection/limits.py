@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from edgebench.reports.broken import broken_text
 from edgebench.reports.colours import framework_key
 from edgebench.reports.format import CHANGE, percent, quantity, scale_of
 from edgebench.reports.languages import N_, _
@@ -162,6 +163,8 @@ def _on_prompts(
         summary = data.summary(workload, variant, key)
         why = summary.reason if summary and summary.median is None else None
         reason = recorded(why) if why else absent(data, workload, variant)
+        if data.is_broken(workload, variant):
+            summary, reason = None, broken_text()
         found.append(_check(limit, workload, summary, bound, reason))
     if not found:
         found = [_check(limit, "", None, bound, _("no workload asks for it"))]

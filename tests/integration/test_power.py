@@ -112,7 +112,7 @@ def test_broken_command_costs_the_power_only(tmp_path: Path) -> None:
     ("power", "said"),
     [
         ("{estimate: tdp}", "power.estimate: it needs the thermal design power: set tdp_w"),
-        ("{tdp_w: 5}", "power.tdp_w: it is of use only with estimate: tdp"),
+        ("{tdp_w: 0}", "power.tdp_w"),
         ("{estimate: tdp, tdp_w: 0}", "power.tdp_w"),
         ("{estimate: guess}", "power.estimate"),
         ('{command: "read \'port"}', "power.command: it can't be split: no closing quotation"),

@@ -21,6 +21,7 @@ from edgebench.harness.scenario.loader import load_scenario
 from edgebench.harness.store.store import ModelStore
 from edgebench.reports.data import build_report_data
 from edgebench.reports.export_json import render_json
+from edgebench.reports.export_latex import render_latex
 from edgebench.reports.html import render_html
 from edgebench.reports.languages import language
 from edgebench.reports.markdown import render_markdown
@@ -199,6 +200,73 @@ def with_power(trial: object) -> object:
     return trial.model_copy(update={"metrics": metrics})  # type: ignore[attr-defined]
 
 
+def with_course(run: Run, source: str, **more: object) -> Run:
+    """The same run, whose meter showed 6 W all the time."""
+    trials = []
+    for trial in run.trials:
+        if trial.sustained is None:
+            trials.append(trial)
+            continue
+        watts = {"power_w": [6.0] * len(trial.sustained.t_s), "power_source": source}
+        course = trial.sustained.model_copy(update={**watts, **more})
+        trials.append(trial.model_copy(update={"sustained": course}))
+    return replace(run, trials=tuple(trials))
+
+
+def test_estimated_power_over_time_is_labelled_in_every_form(done: Run) -> None:
+    """In each row, and where the sources stand."""
+    run = with_course(done, "estimated")
+    data = build_report_data(run)
+    tables = [each for each in json.loads(render_json(data))["tables"] if "time" in each["key"]]
+    assert len(tables) == 2
+    for table in tables:
+        columns = {each["key"]: each for each in table["columns"]}
+        assert columns["mean_power_w"]["sources"] == ["estimated"]
+        assert columns["decode_rate"]["sources"] == ["derived"]
+    rows = len(tables[0]["rows"])
+    latex, page, text = render_latex(data), render_html(run), render_markdown(run)
+    for shown, label in ((text, "6.00 *estimated*"), (page, "estimated"), (latex, "estimated")):
+        assert shown.count(label) >= 2 * rows
+    assert "estimated (power)" in text
+    with language("zh"):
+        assert render_markdown(run).count("6.00 *估计*") >= 2 * rows
+    measured = render_markdown(with_course(done, "observed"))
+    assert "6.00 *" not in measured
+    assert "observed (power)" in measured
+
+
+def test_what_is_wrong_with_power_over_time_stands_below_its_table(done: Run) -> None:
+    """A meter too slow for an interval, and one that could not tell at all."""
+    slow = render_markdown(with_course(done, "observed", power_over_s=5.0))
+    assert "too slow for intervals of 1.67 s: the power is the mean over up to 5.00 s." in slow
+    lost = with_course(done, "observed", power_reason="it was pulled out")
+    assert "No power over time: it was pulled out." in render_markdown(lost)
+
+
+def test_the_tdp_of_the_scenario_is_enough_for_the_formula(
+    make_scenario: MakeScenario, run_fake: RunFake
+) -> None:
+    """What the report advises is taken: no estimate is asked for, and none is made."""
+    path = make_scenario(STEADY, workloads=f"[{LONG}]", measure=MEASURE)
+    path.write_text(path.read_text(encoding="utf-8") + "power: {tdp_w: 12}\n", encoding="utf-8")
+    run = run_fake(path)
+    assert all(each.source != "estimated" for each in run.record.meters)
+    (view,) = sustained_views(build_report_data(run))
+    said = " ".join([*view.table.notes, *(text for _who, text in view.seen)])
+    assert "the TDP is not known" not in said
+    assert "the sustained power was not measured" in said or "/ 12.0 W" in said
+
+
+def test_a_slow_device_shows_its_digits_while_it_runs(path: Path, tmp_path: Path) -> None:
+    """A token in 40 s is no rate of 0.0."""
+    slow = path.read_text(encoding="utf-8").replace("token_s: 0.1", "token_s: 40")
+    path.write_text(slow, encoding="utf-8")
+    done = edgebench("run", path, "--out", tmp_path / "out", "--repetitions", "1",
+                     "--time-budget", "9000")  # fmt: skip
+    assert "0.0250 token/s at first" in done.stderr
+    assert "median 0.0250 token/s" in done.stderr
+
+
 @pytest.mark.parametrize(("watts", "rate"), [(15, 20.0), (30, 20.0), (7.5, 10.0), (3, 4.0)])
 def test_more_power_than_the_tdp_adds_nothing(watts: float, rate: float) -> None:
     """20 tokens/s at 15 W."""
@@ -303,7 +371,7 @@ def test_the_command_line_says_how_long_it_takes(path: Path, tmp_path: Path) -> 
     done = edgebench("run", path, "--out", tmp_path / "out", "--repetitions", "1")
     assert done.returncode == 0, done.stderr
     assert "then sustained work 2 times, 3 min 20 s in all" in done.stderr
-    assert "long: 10.0 token/s at first, 5.0 at last, over 1 min" in done.stderr
+    assert "long: 10.0 token/s at first, 5.00 at last, over 1 min" in done.stderr
     assert "long, slows: The rate fell by 50 %" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80 + len(str(tmp_path)) + 60
     refused = edgebench("run", path, "--time-budget", "60")

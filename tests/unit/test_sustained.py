@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ from edgebench.devices.window import EnergyPoint, EnergyTrace, Level, Window
 from edgebench.harness.errors import InvalidResultError, RunnerTimeoutError
 from edgebench.harness.prompts import Prompt
 from edgebench.harness.sustained import Stretch, edge_s, interval_s
-from edgebench.harness.work import Sustaining
+from edgebench.harness.work import Sustaining, _Sustained
 from edgebench.runners.base import Generation, to_wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from edgebench.harness.results.sustained import SustainedRecord
 
 S = 1_000_000_000
 READINGS = (
@@ -139,8 +142,15 @@ def test_an_estimated_power_stays_one() -> None:
     assert record.power_source == "estimated"
     assert metrics["mean_power_w"].source == "estimated"
     assert metrics["mean_power_w"].value == pytest.approx(2.0)
-    # Readings a second apart: none of the intervals, of 1.67 s, holds three of them.
-    assert record.power_w == [None] * 60
+
+
+def supply(step_s: float, until_s: float, watts: float = 6.0, **more: object) -> EnergyTrace:
+    """A meter that is read, and changes, every so many seconds."""
+    points = tuple(
+        EnergyPoint(ZERO + round(step * step_s * S), watts * step * step_s)
+        for step in range(-3, round(until_s / step_s) + 3)
+    )
+    return EnergyTrace("bench:supply", "observed", points, resolution_s=step_s, **more)  # type: ignore[arg-type]
 
 
 def test_without_a_meter_power_is_null_with_the_reason() -> None:
@@ -149,6 +159,73 @@ def test_without_a_meter_power_is_null_with_the_reason() -> None:
     assert metrics["mean_power_w"].value is None
     assert metrics["mean_power_w"].reason == "no power meter was found"
     assert set(record.power_w) == {None}
+    assert record.power_reason == "no power meter was found"
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "step_s", "over_s"), [(100.0, 0.5, 5.0), (600.0, 1.1, 20.0), (100.0, 0.3, 10 / 3)]
+)
+def test_a_slow_meter_shows_power_over_several_intervals(
+    asked_s: float, step_s: float, over_s: float
+) -> None:
+    """Ten changes are needed: of intervals of 5/3 or 10 s so many are taken together."""
+    made = stretch(lambda _start: 1.0, asked_s)
+    seen = window(energy=(supply(step_s, asked_s),), energy_reason=None)
+    _metrics, record = made.outcome(seen)
+    assert record.power_w == pytest.approx([6.0] * 60)
+    assert record.power_over_s == pytest.approx(over_s)
+    assert record.power_reason is None
+
+
+def test_what_a_slow_meter_leaves_over_at_the_end_joins_the_part_before() -> None:
+    """Intervals of 1 s in threes, and 14 of them: the last two are not left without a value."""
+    made = Stretch(14.0, (generation(0.0, 0.0, 1.0, 15),))
+    seen = window(energy=(supply(0.17, 14.0),), energy_reason=None)
+    _metrics, record = made.outcome(seen)
+    assert record.power_w == pytest.approx([6.0] * 14)
+    assert record.power_over_s in (2.0, 3.0)
+
+
+def test_power_that_can_not_be_told_has_its_reason() -> None:
+    """Too slow for a fifth of the stretch; and lost in the middle, which the metrics tell too."""
+    made = stretch(lambda _start: 1.0)
+    slow = window(energy=(supply(3.0, 100.0),), energy_reason=None)
+    metrics, record = made.outcome(slow)
+    assert metrics["mean_power_w"].value == pytest.approx(6.0)
+    assert "it takes 30 s" in str(metrics["sustained_power_w"].reason)
+    assert set(record.power_w) == {None}
+    assert "it takes 30 s" in str(record.power_reason)
+    lost = window(energy=(supply(0.1, 50.0, reason="it was pulled out"),), energy_reason=None)
+    metrics, record = made.outcome(lost)
+    assert metrics["mean_power_w"].reason == record.power_reason == "it was pulled out"
+
+
+def test_a_meter_that_stalls_for_a_while_leaves_a_gap_there_only() -> None:
+    """The other intervals keep their values."""
+    points = tuple(
+        EnergyPoint(ZERO + round(step * 0.05 * S), 0.3 * min(step, 800) + 0.3 * max(0, step - 1000))
+        for step in range(-20, 2100)
+    )
+    trace = EnergyTrace("bench:supply", "observed", points, resolution_s=0.05)
+    seen = window(energy=(trace,), energy_reason=None)
+    _metrics, record = stretch(lambda _start: 1.0).outcome(seen)
+    # It stood still from 40 to 50 s: those intervals of 5/3 s that lie within have nothing.
+    assert record.power_w[:23] == pytest.approx([6.0] * 23)
+    assert record.power_w[24:29] == [None] * 5
+    assert record.power_w[31:] == pytest.approx([6.0] * 29)
+    assert "stood still" in str(record.power_reason)
+
+
+def test_every_meter_has_its_mean_power() -> None:
+    """Of the whole stretch; prefill and decoding are not told apart."""
+    seen = window(energy=(supply(0.1, 100.0), supply(20.0, 100.0)), energy_reason=None)
+    fields = _Sustained(stretch(lambda _start: 1.0)).fields(seen)
+    fast, slow = fields["power"]  # type: ignore[misc]
+    assert fast.mean_power_w == pytest.approx(6.0)
+    assert (fast.prefill_j, fast.decode_j) == (None, None)
+    assert "not told apart" in fast.reason
+    assert slow.mean_power_w is None
+    assert "it takes 200 s" in slow.reason
 
 
 def test_a_fall_with_the_clock_is_found_in_a_stretch() -> None:
@@ -164,6 +241,46 @@ def test_a_fall_with_the_clock_is_found_in_a_stretch() -> None:
     _metrics, record = Stretch(100.0, tuple(made)).outcome(window(clocks=clocks))
     assert record.throttled is True
     assert record.throttled_at_s == pytest.approx(60.0, abs=4.0)
+
+
+def halved(lasts_s: float, after_s: float, clock_after_s: float) -> SustainedRecord:
+    """Twice the rate until a moment, twice the clock until another; 0.3 s of prefill at first."""
+    noise = random.Random(3)
+    made, now = [], 0.0
+    while now < lasts_s:
+        submitted, now = now, now + 0.3
+        stamps = []
+        for _token in range(64):
+            stamps.append(ZERO + round(now * S))
+            now += (0.05 if now < after_s else 0.1) * (1 + noise.gauss(0, 0.05))
+        asked = ZERO + round(submitted * S)
+        made.append(Generation([1] * 64, asked, stamps, 4, "length"))
+    clocks = tuple(
+        Level(ZERO + second * S, 2.0e9 if second < clock_after_s else 1.0e9)
+        for second in range(round(now))
+    )
+    _metrics, record = Stretch(lasts_s, tuple(made)).outcome(window(clocks=clocks))
+    return record
+
+
+@pytest.mark.parametrize("after_s", [10, 15, 20, 28, 40, 95, 300, 575])
+def test_a_boost_of_seconds_and_a_late_fall_are_throttling(after_s: float) -> None:
+    """Most devices leave their boost within half a minute, of a stretch of ten."""
+    record = halved(600, after_s, after_s)
+    assert record.throttled is True, record.throttled_because
+    assert record.throttled_at_s == pytest.approx(after_s, abs=1.5)
+    assert record.throttled_because.startswith("the rate fell by 50 % after")
+    assert record.throttled_because.endswith("and the clock by 50 %")
+
+
+@pytest.mark.parametrize(("after_s", "clock_after_s"), [(300, 210), (300, 450), (20, 100)])
+def test_a_clock_that_falls_at_another_moment_is_not_the_cause(
+    after_s: float, clock_after_s: float
+) -> None:
+    """90 s before, 150 s and 80 s after the rate."""
+    record = halved(600, after_s, clock_after_s)
+    assert record.throttled is False
+    assert "fell by 50 %, but not at that moment" in record.throttled_because
 
 
 def test_generations_that_overlap_are_refused() -> None:

@@ -124,3 +124,43 @@ def test_intervals_without_a_rate_do_not_move_the_place() -> None:
     rates[10] = rates[20] = None
     verdict = judged(TIMES, rates, falls(2.4e9, 1.8e9), NOTHING)
     assert (verdict.throttled, verdict.at_s) == (True, pytest.approx(39.5))
+
+
+def test_seconds_of_a_boost_are_a_level() -> None:
+    """The first three of 60 intervals, twice as fast."""
+    rates = varied(falls(20.0, 10.0, at=3))
+    verdict = judged(TIMES, rates, falls(2.4e9, 1.2e9, at=3), NOTHING)
+    assert (verdict.throttled, verdict.at_s) == (True, pytest.approx(2.5))
+
+
+def test_a_rate_that_ends_clearly_lower_never_did_not_fall() -> None:
+    """A fast interval is an outlier by itself; the burst rate of the record has it."""
+    rates = varied(falls(20.0, 10.0, at=1))
+    assert judged(TIMES, rates, NOTHING, NOTHING).throttled is False
+    verdict = judged(TIMES, rates, NOTHING, NOTHING, kept_share=0.75)
+    assert (verdict.throttled, verdict.at_s) == (None, None)
+    assert verdict.because == (
+        "the rate was 25 % lower at the end than at the beginning, and varied so much that this "
+        "may be chance"
+    )
+
+
+def test_noise_that_lasts_is_told_from_longer_parts() -> None:
+    """Seconds that resemble those before them by 0.97, with a spread of 5 %: no fall in 100."""
+    alarms = 0
+    for seed in range(100):
+        noise, level, rates = random.Random(seed), 0.0, []
+        for _second in range(600):
+            level = 0.97 * level + noise.gauss(0, 0.05 * (1 - 0.97**2) ** 0.5)
+            rates.append(20.0 * (1 + level))
+        times = [float(second) for second in range(600)]
+        verdict = judged(times, rates, [None] * 600, [None] * 600, together=10)
+        alarms += verdict.at_s is not None
+    assert alarms <= 1
+
+
+def test_the_temperature_is_the_next_one_that_was_read() -> None:
+    """Read every second, of intervals that need not hold a reading each."""
+    celsius: list[float | None] = [80.0 if second % 3 == 2 else None for second in range(COUNT)]
+    verdict = judged(TIMES, RATE, falls(2.4e9, 1.8e9), celsius)
+    assert verdict.because.endswith("at 80 °C")

@@ -106,7 +106,8 @@ def show(name: str, as_json: bool) -> None:  # noqa: FBT001 - click's own way
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it to a file instead."
 )
-def probe(key: str | None, out: Path | None) -> None:
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+def probe(key: str | None, out: Path | None, force: bool) -> None:  # noqa: FBT001 - click's own way
     """Fill a profile from this machine itself, and print it.
 
     What the machine does not tell is null with the reason: add it by hand, with its source. The
@@ -115,9 +116,13 @@ def probe(key: str | None, out: Path | None) -> None:
     from edgebench.cli.files import write_text  # noqa: PLC0415
     from edgebench.harness.device_profiles.probe import probe_profile  # noqa: PLC0415
     from edgebench.harness.device_profiles.written import as_yaml  # noqa: PLC0415
+    from edgebench.harness.errors import UsageError  # noqa: PLC0415
 
     if key is not None:
         _refuse_wrong_key(key)
+    if out is not None and out.exists() and not force:
+        msg = f"{out} is there already, and may have been written by hand"
+        raise UsageError(msg, remedy="Name another file, or give --force to write over it.")
     text = as_yaml(probe_profile(_measured_bandwidth(), key=key))
     if out is None:
         click.echo(text, nl=False)
@@ -137,12 +142,16 @@ def _measured_bandwidth() -> BandwidthRecord | None:
 def _refuse_wrong_key(key: str) -> None:
     import re  # noqa: PLC0415
 
+    from edgebench.harness.device_profiles import builtin_profiles  # noqa: PLC0415
     from edgebench.harness.errors import UsageError  # noqa: PLC0415
     from edgebench.harness.scenario.values import PATTERN_WORDS, SLUG  # noqa: PLC0415
 
     if not re.fullmatch(SLUG, key):
         msg = f"--key {PATTERN_WORDS[SLUG]}"
         raise UsageError(msg, remedy="Such as my-board.")
+    if key in builtin_profiles():
+        msg = f"--key {key} is the name of a profile that edgebench ships"
+        raise UsageError(msg, remedy="Take another one, such as my-board.")
 
 
 def _power(profile: DeviceProfile) -> str:

@@ -145,8 +145,11 @@ def _resumed(run: Run, pythons: Mapping[str, str]) -> Planned:
 
 
 def stop_on_terminate() -> None:
-    """Have what a CI sends to end a job do what Ctrl-C does: keep what was finished."""
+    """Have what a CI sends to end a job, and a terminal that is closed, do what Ctrl-C does: keep what was finished."""
     signal.signal(signal.SIGTERM, _interrupt)
+    # A terminal that is closed; what is started with nohup goes on.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 KV_BYTES = {"f32": 4.0, "f16": 2.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
 """Of a number, scales included."""
 
+GIB = 2.0**30
+
 EPILOG = """\
 Nothing is measured. Every number is a bound or a range with its assumptions, and is marked as
 predicted; docs/predict.md sets predictions against published and measured figures. Several
@@ -118,6 +120,13 @@ def predict(
     forms = [parse_format(each) for each in dict.fromkeys(asked)]
     kind: Processor = "gpu" if processor == "gpu" else "cpu"
     facts = [facts_of(find_profile(each), kind) for each in dict.fromkeys(devices)]
+    for each in facts:
+        if reserved is not None and each.ram.value is not None and reserved > each.ram.value:
+            msg = (
+                f"--reserved {reserved / GIB:.2f} GiB is more than the {each.ram.value / GIB:.2f} "
+                f"GiB of {each.key}"
+            )
+            raise UsageError(msg, remedy="Give what other programs take of its memory.")
     found: list[Prediction] = [
         predicted(
             Request(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from dataclasses import asdict
 from math import floor, log10
@@ -26,6 +27,9 @@ SCHEMA_VERSION: Final = 1
 """Of what ``--json`` prints. 1: the first."""
 
 WIDTH: Final = 80
+"""No line is longer, where the terminal is not narrower still."""
+NARROWEST: Final = 30
+
 HEADLINE: Final = "Predicted, not measured."
 DASH: Final = "–"
 
@@ -62,7 +66,7 @@ def show(predictions: Sequence[Prediction]) -> None:
             f"{one_line(first.model)} on the {first.processor.upper()}, {first.context} tokens of "
             f"context, a prompt of {first.prompt}"
         )
-        Console().print(_table(predictions))
+        _show_table(predictions)
         for line in _reasons(predictions):
             click.echo(line)
     click.echo("\nAssumptions")
@@ -104,7 +108,7 @@ def _in_full(found: Prediction) -> Iterator[str]:
         f"{one_line(found.model)}, {one_line(found.quantization)} ({found.runner}), on "
         f"{one_line(found.device_name)} ({found.processor.upper()}), {found.context} tokens of "
         f"context, a prompt of {found.prompt}",
-        WIDTH,
+        _width(),
     )
     wall = found.memory
     yield f"\nMemory: {_verdict(wall)}"
@@ -120,42 +124,74 @@ def _in_full(found: Prediction) -> Iterator[str]:
         yield f"  available        {DASH}"
         yield from _wrapped(f"the device's memory is not known: {wall.reason}", "    ")
     else:
-        yield (
-            f"  {'available':<18}{_gib(wall.available):>12}  of {_gib(wall.ram)}; others take "
-            f"{_gib(wall.reserved)}"
-        )
-    yield f"\n{'Speed':<36}{'at most':>10}   expected"
+        available = f"  {'available':<18}{_gib(wall.available):>12}  "
+        of = f"of {_gib(wall.ram)}; others take {_gib(wall.reserved)}"
+        yield from _wrapped(of, available if len(available) + len(of) <= _width() else "  ")
+    # The names alone would fill a narrow terminal.
+    first = 34 if _width() == WIDTH else 1 + len("time to first token, s")
+    yield f"\n{'Speed':<{first + 2}}{'at most':>10}   expected"
     reasons: list[str] = []
+    hot = (("decode once hot, tokens/s", None, found.sustained_decode_rate),)
     rows: tuple[tuple[str, Estimate | None, Estimate], ...] = (
         ("decode, tokens/s", found.decode_bound, found.decode_rate),
-        ("decode once hot, tokens/s", None, found.sustained_decode_rate),
+        # Of a device that may always draw its TDP, or that nobody says it of, it is nothing new.
+        *(hot if found.sustained_decode_rate != found.decode_rate and hot[0][2].low else ()),
         ("prefill, tokens/s", found.prefill_bound, found.prefill_rate),
         ("time to first token, s", None, found.ttft),
         ("energy, J/token", None, found.energy_per_token),
     )
     for what, bound, expected in rows:
         most = span(bound) if bound else ""
-        mark = ""
-        if expected.reason:
-            if expected.reason not in reasons:
-                reasons.append(expected.reason)
-            mark = f" ({reasons.index(expected.reason) + 1})"
-        yield f"  {what:<34}{most:>10}   {span(expected)}{mark}"
+        marks = []
+        for reason in filter(None, dict.fromkeys((bound.reason if bound else "", expected.reason))):
+            if reason not in reasons:
+                reasons.append(reason)
+            marks.append(f" ({reasons.index(reason) + 1})")
+        line = f"  {what:<{first}}{most:>10}   {span(expected)}{''.join(marks)}"
+        yield line.rstrip()
     for place, reason in enumerate(reasons, 1):
         yield from _wrapped(reason, f"  ({place}) ")
 
 
+def _width() -> int:
+    return max(NARROWEST, min(WIDTH, shutil.get_terminal_size().columns))
+
+
+def _show_table(predictions: Sequence[Prediction]) -> None:
+    """A table where there is room for all of it, else a paragraph for each prediction."""
+    table, console = _table(predictions), Console()
+    if console.measure(table, options=console.options.update(max_width=1000)).maximum <= (
+        console.width
+    ):
+        console.print(table)
+        return
+    for each in predictions:
+        click.echo(f"\n{_name(each)}")
+        for line in _in_words(each):
+            for part in _wrapped(line, "  "):
+                click.echo(part)
+
+
+def _in_words(each: Prediction) -> Iterator[str]:
+    wall = each.memory
+    yield f"memory: needs {_gib(wall.needed)}, {_verdict(wall)}"
+    yield f"decode: {span(each.decode_rate)} tokens/s, at most {span(each.decode_bound)}"
+    yield f"prefill: {span(each.prefill_rate)} tokens/s"
+    yield f"time to first token: {span(each.ttft)} s"
+    yield f"energy: {span(each.energy_per_token)} J/token"
+
+
 def _table(predictions: Sequence[Prediction]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("device", overflow="fold")
-    table.add_column("format", overflow="fold")
-    table.add_column("needs\nGiB", justify="right")
-    table.add_column("fits", justify="left")
-    table.add_column("decode\ntokens/s", justify="right")
-    table.add_column("at\nmost", justify="right")
-    table.add_column("prefill\ntokens/s", justify="right")
-    table.add_column("TTFT\ns", justify="right")
-    table.add_column("J/token", justify="right")
+    table.add_column("device", no_wrap=True)
+    table.add_column("format", no_wrap=True)
+    table.add_column("needs\nGiB", justify="right", no_wrap=True)
+    table.add_column("fits", justify="left", no_wrap=True)
+    table.add_column("decode\ntokens/s", justify="right", no_wrap=True)
+    table.add_column("at\nmost", justify="right", no_wrap=True)
+    table.add_column("prefill\ntokens/s", justify="right", no_wrap=True)
+    table.add_column("TTFT\ns", justify="right", no_wrap=True)
+    table.add_column("J/token", justify="right", no_wrap=True)
     for each in predictions:
         wall = each.memory
         fits = {None: "?", True: "yes", False: "no"}[wall.fits]
@@ -186,7 +222,12 @@ def _reasons(predictions: Sequence[Prediction]) -> Iterator[str]:
         wall = each.memory
         missing = [
             of.reason
-            for of in (each.decode_rate, each.prefill_rate, each.energy_per_token)
+            for of in (
+                each.decode_rate,
+                each.decode_bound,
+                each.prefill_rate,
+                each.energy_per_token,
+            )
             if of.reason
         ]
         if wall.spare is not None and wall.spare < 0:
@@ -234,5 +275,5 @@ def _name(each: Prediction) -> str:
 
 def _wrapped(text: str, first: str) -> Iterable[str]:
     return textwrap.wrap(
-        one_line(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first)
+        one_line(text), _width(), initial_indent=first, subsequent_indent=" " * len(first)
     )

@@ -146,8 +146,8 @@ def _said(records: Sequence[BandwidthRecord], cpus: int) -> list[str]:
     if not best.disturbed:
         said.append(
             "Decoding a token reads all weights. So a model of 1 GB can't be decoded faster than "
-            f"{best.bytes_per_s / GIGA:.0f} tokens/s here, with {_with(best.threads)}; the share "
-            "of that which it reaches is the MBU of reports."
+            f"{max(best.samples) / GIGA:.1f} tokens/s here, with {_with(best.threads)}: that is "
+            "the fastest repetition. The share of the median that it reaches is the MBU of reports."
         )
     if any(each.disturbed for each in records):
         said.append(

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.text import Text
 
 from edgebench.harness.observer import Outlook, Silent, Standing
+from edgebench.reports.format import decimals_for, number, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -203,7 +204,7 @@ def _sustained(trial: Trial) -> str:
     """A stretch of sustained work."""
     found = (trial.metrics.get(key) for key in ("burst_rate", "sustained_rate"))
     burst, lasting = (
-        "–" if each is None or each.value is None else f"{each.value:.1f}" for each in found
+        "–" if each is None or each.value is None else _rate(each.value) for each in found
     )
     lasted_s = trial.sustained.lasted_s if trial.sustained else trial.duration_s
     return f"{burst} token/s at first, {lasting} at last, over {_duration(lasted_s)}"
@@ -212,8 +213,13 @@ def _sustained(trial: Trial) -> str:
 def _figure(standing: Standing) -> str:
     """What a person watches for: the decode rate, or of a task its latency; empty without one."""
     if standing.task_latency_s is not None:
-        return f"{standing.task_latency_s:.2f} s"
-    return "" if standing.decode_rate is None else f"{standing.decode_rate:.1f} token/s"
+        return quantity(standing.task_latency_s, "s")
+    return "" if standing.decode_rate is None else f"{_rate(standing.decode_rate)} token/s"
+
+
+def _rate(value: float) -> str:
+    """As in the tables: of a slow device's rate too, three digits."""
+    return number(value, decimals_for(value))
 
 
 def _left(seconds: float | None) -> str:

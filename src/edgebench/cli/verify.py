@@ -94,6 +94,8 @@ def _verified(
     scenario: Scenario, variants: list[ExpandedVariant], settings: Settings, observer: Observer
 ) -> RunRecord:
     from edgebench.harness.board import LocalBoard  # noqa: PLC0415
+    from edgebench.harness.device_profiles.scenario import profile_of  # noqa: PLC0415
+    from edgebench.harness.fit import Room  # noqa: PLC0415
     from edgebench.harness.prepare import Preparation  # noqa: PLC0415
     from edgebench.harness.records import first_record, prepared_record  # noqa: PLC0415
     from edgebench.harness.results.writer import LOGS_FOLDER  # noqa: PLC0415
@@ -103,11 +105,17 @@ def _verified(
 
     logs = settings.folder / LOGS_FOLDER
     board = LocalBoard()
-    preparation = Preparation(ModelStore(), logs, observer, settings.pythons, board)
+    machine = board.machine()
+    device = scenario.device
+    # It runs here, whatever other device the scenario is for.
+    here = device.ssh is None and device.adb is None
+    profile = profile_of(device, settings.base) if here else None
+    room = Room(profile, machine.memory_bytes)
+    preparation = Preparation(ModelStore(), logs, observer, settings.pythons, board, room)
     source = parse_source(scenario.model.source, base=settings.base)
     prepared = preparation.run(scenario, variants, source)
     verification = Verification(settings.folder, observer, scenario.measure.timeout_s)
-    first = first_record(scenario, variants, settings, board.machine())
+    first = first_record(scenario, variants, settings, machine)
     record = prepared_record(first, prepared)
     return verified_record(record, verification.run(prepared))
 

@@ -26,6 +26,8 @@ class ModelShape:
         tied: the output layer is the embedding.
         attention_bias: q, k and v projections have a bias.
         long_rope: the scaling of the rotations is that of Llama 3.1 and later, by a factor of 32.
+        window: tokens that the attention of some layers looks back to; None where all see all.
+        windowed_layers: how many layers that is.
     """
 
     key: str
@@ -45,6 +47,8 @@ class ModelShape:
     tied: bool = False
     attention_bias: bool = False
     long_rope: bool = False
+    window: int | None = None
+    windowed_layers: int = 0
 
     def layer_matrices(self) -> dict[str, tuple[int, int]]:
         """The matrices of one layer, (out, in), by the last part of Hugging Face's name."""
@@ -96,7 +100,7 @@ _ALL: Final = (
     ModelShape(
         "gemma2-2b", "Gemma 2 2B", "gemma2", "spm",
         26, 2304, 9216, 8, 4, 256, 256000, 8192, 1e-6, 10_000.0,
-        tied=True,
+        tied=True, window=4096, windowed_layers=13,
     ),
     ModelShape(
         "smollm2-135m", "SmolLM2 135M", "llama", "bpe",

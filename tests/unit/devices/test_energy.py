@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import pytest
 from edgebench.devices.collector import Collector
 from edgebench.devices.energy import energy_between
 from edgebench.devices.rapl import RaplMeter, Zone
-from edgebench.devices.window import EnergyPoint, EnergyTrace
+from edgebench.devices.window import EnergyPoint, EnergyTrace, Gap
 from edgebench.harness.metrics.system import energy_metrics
 from edgebench.runners.base import Generation
 
@@ -79,7 +79,30 @@ def test_estimate_of_an_idle_machine_is_zero() -> None:
 def test_reason_of_a_lost_meter_is_kept() -> None:
     """What the collector said of a meter that vanished stands at its energy."""
     lost = trace(lambda t: 9 * t, reason="bench:supply can't be read any more: unplugged")
-    assert energy_between(lost, S, 2 * S).reason == lost.reason
+    assert energy_between(lost, S, 11 * S).reason == lost.reason
+    assert energy_between(lost, S, 2 * S).value == pytest.approx(9.0)  # before it was lost
+
+
+def test_only_what_touches_a_gap_is_lost() -> None:
+    """9 W with a hole from 4 s to 6 s: 2 s before and 2 s after it are 18 J, across is nothing.
+
+    Before and after are told apart, though the counter began anew from nothing.
+    """
+    points = trace(lambda t: 9 * t).points
+    kept = tuple(
+        each if each.t_ns <= 4 * S else replace(each, joules=each.joules - 54)
+        for each in points
+        if not 4 * S < each.t_ns < 6 * S
+    )
+    holed = EnergyTrace(
+        "bench:supply", "observed", kept, gaps=(Gap(4 * S, 6 * S, "it was unplugged"),)
+    )
+
+    assert energy_between(holed, S, 3 * S).value == pytest.approx(18)
+    assert energy_between(holed, 2 * S, 4 * S).value == pytest.approx(18)
+    assert energy_between(holed, 6 * S, 8 * S).value == pytest.approx(18)
+    for start, end in ((3, 5), (5, 8), (1, 9)):
+        assert energy_between(holed, start * S, end * S).reason == "it was unplugged"
 
 
 # Through the collector --------------------------------------------------------------------------

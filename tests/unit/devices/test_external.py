@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from edgebench.devices.external import ExternalMeter, Stream, find_external
+from edgebench.devices.energy import energy_between
 from edgebench.devices.proof import Refusal
+from edgebench.devices.window import EnergyPoint, EnergyTrace
 
 S = 1_000_000_000
 
@@ -27,6 +29,10 @@ class Lines:
         self.now_s = 1000.0 + at_s
         self.stream.take(text.encode())
 
+    def joules(self, at_s: float) -> float:
+        self.now_s = 1000.0 + at_s
+        return self.stream.joules()
+
     def why(self) -> str:
         with pytest.raises(OSError) as caught:  # noqa: PT011 - the text is what is returned
             self.stream.joules()
@@ -39,16 +45,114 @@ def lines() -> Lines:
 
 
 def test_readings_add_up_by_trapezoids(lines):
-    """10 W to 20 W in a second is 15 J, and 20 W for half a second 10 J more.
+    """10 W to 20 W in 1.2 s is 18 J, and 20 W for 0.3 s 6 J more: the seconds are our own.
 
-    The seconds are of the meter's own clock, so that lines that come a bit late do no harm.
+    What came last is told a moment later, as more may belong to it.
     """
     lines.say(0.0, "7.0,10")
     lines.say(1.2, "8.0,20")
     lines.say(1.5, "  8.5 , 20.0 ")
 
-    assert lines.stream.joules() == pytest.approx(25.0)
-    assert lines.stream.interval_s == pytest.approx(0.75)
+    assert lines.joules(1.51) == pytest.approx(18.0)
+    assert lines.joules(1.55) == pytest.approx(24.0)
+    assert lines.stream.interval_s() == pytest.approx(1.2)
+
+
+def test_lines_that_come_together_share_the_time_since_the_last_ones(lines):
+    """Ten lines at once: 10 W for 0.9 s of theirs and 30 W for 0.1 s is a mean of 12 W.
+
+    They came 2 s after the first one, so that is 24 J: what their clock says is a share only.
+    """
+    lines.say(0.0, "0,10")
+    for tenth in range(1, 10):
+        lines.say(2.0, f"{tenth / 10},10")
+    lines.say(2.001, "0.9,30")
+    lines.say(2.002, "1.0,30")
+
+    assert lines.joules(2.1) == pytest.approx(12 * 2.002)
+
+
+@pytest.mark.parametrize("clump_s", [0.1, 0.4, 0.9])
+@pytest.mark.parametrize("begin_s", [4.0, 4.37, 4.8])
+def test_clumps_give_no_false_energy(lines, clump_s, begin_s):
+    """12 W in lines of 10 Hz that come in clumps: 12 W times the window, or nothing.
+
+    A window has to be ten clumps long.
+    """
+    came = 0
+    points = []
+    for tick in range(600):
+        at_s = tick * 0.05
+        while (came + 1) * clump_s <= at_s:
+            of_clump = round(clump_s * 10)
+            for line in range(came * of_clump, (came + 1) * of_clump):
+                lines.say(at_s, f"{line / 10:.1f},12")
+            came += 1
+        points.append(EnergyPoint(round(at_s * S), lines.joules(at_s)))
+    trace = EnergyTrace("external:plug", "observed", tuple(points), None, lines.stream.interval_s())
+
+    for length_s in (0.6, 1.2, 5.0, 9.0, 20.0):
+        found = energy_between(trace, round(begin_s * S), round((begin_s + length_s) * S))
+        if length_s < 10 * clump_s:
+            assert found.value is None
+            assert found.reason is not None
+        elif length_s > 11.5 * clump_s:
+            assert found.value == pytest.approx(12 * length_s, rel=0.1)
+
+
+def test_pace_is_that_of_late(lines):
+    """10 Hz, then 1 Hz: the new pace counts from its first gap on, and even while it lasts."""
+    for tenth in range(40):
+        lines.say(tenth / 10, f"{tenth / 10},12")
+    assert lines.stream.interval_s() == pytest.approx(0.1)
+
+    lines.now_s += 0.7
+    assert lines.stream.interval_s() == pytest.approx(0.7)
+    for second in range(1, 8):
+        lines.say(3.9 + second, f"{3.9 + second},12")
+    assert lines.stream.interval_s() == pytest.approx(1.0)
+
+
+def test_pace_recovers(lines):
+    """One gap of 2 s is forgotten after 10 s without another."""
+    for tenth in [*range(20), *range(40, 200)]:
+        lines.say(tenth / 10, f"{tenth / 10},12")
+
+    assert lines.stream.interval_s() == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("rate", [1.3, 0.8, 1.1])
+def test_clock_that_runs_wrong_is_told_and_changes_no_energy(lines, rate):
+    """5 W are 5 J in each second of ours whatever the meter's clock says, until it is told."""
+    for tenth in range(600):
+        at_s = tenth / 10
+        lines.say(at_s, f"{at_s * rate:.4f},5")
+        if lines.stream.stopped:
+            break
+        assert lines.joules(at_s + 0.05) == pytest.approx(5 * at_s)
+
+    assert lines.why() == f"its clock runs {rate:g} times as fast as this machine's"
+    assert 2 <= at_s < 10
+
+
+def test_clock_that_counts_milliseconds_is_told(lines):
+    """Readings each 0.1 s that are 100 apart are no late lines."""
+    lines.say(0.0, "0,5")
+    lines.say(0.1, "100,5")
+
+    assert lines.why() == "its clock runs 1000 times as fast as this machine's"
+
+
+def test_stall_is_no_wrong_clock(lines):
+    """Lines that wait for 1.5 s and come at once are of a good clock; all energy is there."""
+    for tenth in range(100):
+        lines.say(tenth / 10, f"{tenth / 10},5")
+    for tenth in range(100, 115):
+        lines.say(11.4, f"{tenth / 10},5")
+    for tenth in range(115, 200):
+        lines.say(tenth / 10, f"{tenth / 10},5")
+
+    assert lines.joules(19.95) == pytest.approx(5 * 19.9)
 
 
 def test_comments_and_blank_lines_are_no_readings(lines):
@@ -58,7 +162,7 @@ def test_comments_and_blank_lines_are_no_readings(lines):
     lines.say(0.0, "0,4")
     lines.say(1.0, "1,4")
 
-    assert lines.stream.joules() == pytest.approx(4.0)
+    assert lines.joules(1.1) == pytest.approx(4.0)
     assert lines.stream.garbage == 1
 
 
@@ -107,7 +211,7 @@ def test_silence_is_told_and_ends(lines):
     assert lines.why() == "it has printed nothing for 5 s"
 
     lines.say(6.2, "6.2,3")
-    assert lines.stream.joules() == pytest.approx(18.6)
+    assert lines.joules(6.3) == pytest.approx(18.6)
 
     slow = Lines()
     for second in range(3):
@@ -127,11 +231,12 @@ def test_lines_out_of_a_buffer_are_found_out(lines):
 
 def test_pieces_of_lines_are_joined():
     """What a pipe cuts in two is one line."""
-    stream = Stream(lambda: 0)
+    now_s = iter((0, 1, 2, 2))
+    stream = Stream(lambda: next(now_s) * S)
     for piece in (b"0,1\n0.5", b",3\n1", b"\n"):
         stream.feed(piece)
 
-    assert stream.joules() == pytest.approx(1.0)
+    assert stream.joules() == pytest.approx(2.0)
     assert stream.garbage == 1
 
 
@@ -180,13 +285,18 @@ def test_command_is_a_meter_until_it_is_closed():
             command("print('no such port'); raise SystemExit(3)"),
             "ended with status 3: no such port",
         ),
+        (command("print('0,12'); print('0.1,13'); raise SystemExit(3)"), "ended with status 3"),
+        (
+            command("for n in range(9): print(f'{n / 9},5')\nimport time; time.sleep(60)"),
+            "its 9 readings came at 1 time",
+        ),
         (command("for n in range(3): print(f'{n / 100},0')\nimport time; time.sleep(60)"), "0 W"),
         (command("import time; time.sleep(60)"), "printed 0 readings in 0.5 s"),
         ("no-such-program --port 3", "no-such-program can't be started (No such file"),
         ("read 'port", "no closing quotation"),
         ("   ", "it is empty"),
     ],
-    ids=["ends", "zero", "silent", "absent", "quotes", "empty"],
+    ids=["ends", "readings", "at once", "zero", "silent", "absent", "quotes", "empty"],
 )
 def test_command_that_is_no_meter_is_refused(line, said):
     """What does not measure is refused before a run begins, and says why."""
@@ -194,3 +304,4 @@ def test_command_that_is_no_meter_is_refused(line, said):
     assert isinstance(refusal, Refusal)
     assert said in str(refusal)
     assert refusal.finding.startswith("external:")
+    assert "12" not in refusal.finding

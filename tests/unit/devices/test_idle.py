@@ -71,13 +71,33 @@ def test_slow_meter_is_waited_for():
 
 
 def test_too_slow_meter_has_none():
-    """Nobody waits minutes before each block; the reason says how long it takes."""
+    """Where no wait would do, nobody waits; the reason says how long it takes."""
     machine = Machine()
     (found,) = idle(machine, Meter(machine, 3.0, 10.0))
 
-    assert machine.slept_s == pytest.approx(10.0)
-    assert found.reason is not None
-    assert "it takes 100 s" in found.reason
+    assert machine.slept_s == pytest.approx(1.0)
+    assert found.reason == (
+        "bench:supply changes every 10 s, so it takes 120 s; no block waits for longer than 15 s"
+    )
+
+
+def test_slow_meter_does_not_stop_the_wait_for_another():
+    """One meter of 0.5 s, one of 10 s: the first is waited for, the second is not."""
+    machine = Machine()
+    one, other = idle(machine, Meter(machine, 3.0, 0.5), Meter(machine, 3.0, 10.0))
+
+    assert machine.slept_s == pytest.approx(6.0)
+    assert one.value == pytest.approx(3.0, rel=0.02)
+    assert other.value is None
+
+
+def test_meter_of_a_second_is_waited_for():
+    """A line each second is what many plugs give: 12 s before a block, and idle power."""
+    machine = Machine()
+    (found,) = idle(machine, Meter(machine, 3.0, 1.0))
+
+    assert found.value == pytest.approx(3.0, rel=0.02)
+    assert machine.slept_s == pytest.approx(12.0)
 
 
 def test_lost_meter_is_told():
@@ -85,7 +105,7 @@ def test_lost_meter_is_told():
     machine = Machine()
     lost, fine = idle(machine, Meter(machine, 3.0, fails=(5,)), Meter(machine, 3.0, fails=(1,)))
 
-    assert lost.reason == "bench:supply can't be read: No such device"
+    assert lost.reason == "bench:supply could not be read for a while: No such device"
     assert fine.value == pytest.approx(3.0)
 
 

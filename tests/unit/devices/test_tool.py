@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -104,3 +107,108 @@ def test_program_that_can_not_be_started() -> None:
 
     with pytest.raises(FileNotFoundError):
         Tool(["/absent/meter"], heard.take, heard.end)
+
+
+ABSENT_MINDED = "trap '' TERM; while :; do read -r _ < /dev/zero; done"
+STUBBORN = "trap '' TERM PIPE; echo $$; while :; do echo 0,1 2>/dev/null; sleep 0.01; done"
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is given more than a moment to end by itself."""
+    monkeypatch.setattr("edgebench.devices.tool.END_S", 0.2)
+
+
+def test_children_end_with_a_program_that_ended_by_itself() -> None:
+    """A child in the background that nobody waits for does not outlive its parent."""
+    heard = Heard()
+    tool = Tool(["/bin/sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"], heard.take, heard.end)
+    child = int(heard.await_line())
+
+    assert heard.await_end() is not None
+    assert not is_running(child)
+    tool.close()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_child_that_does_not_listen_is_killed() -> None:
+    """The program obeys, its child does not: both are gone."""
+    heard = Heard()
+    script = f'/bin/sh -c "{ABSENT_MINDED}" & echo $! ; wait'
+    tool = Tool(["/bin/sh", "-c", script], heard.take, heard.end)
+    child = int(heard.await_line())
+
+    tool.close()
+
+    assert not is_running(child)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_program_that_prints_on_is_killed() -> None:
+    """One that ignores the signal, and that nobody reads any more, is ended all the same."""
+    heard = Heard()
+    tool = Tool(["/bin/sh", "-c", STUBBORN], heard.take, heard.end)
+    pid = int(heard.await_line().split()[0])
+
+    tool.close()
+
+    assert not is_running(pid)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="it is found in procfs")
+def test_child_in_a_session_of_its_own_ends_too() -> None:
+    """What left the program's group is found by what it inherited."""
+    heard = Heard()
+    code = (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0:\n"
+        "        print(os.getpid(), flush=True)\n"
+        "        time.sleep(600)\n"
+        "    os._exit(0)\n"
+        "time.sleep(600)\n"
+    )
+    tool = Tool([sys.executable, "-c", code], heard.take, heard.end)
+    child = int(heard.await_line())
+
+    tool.close()
+
+    assert not is_running(child)
+
+
+def test_program_ends_when_its_reader_is_killed() -> None:
+    """Where this process gets no time to tidy up, a silent program is ended all the same."""
+    code = (
+        "import os, time\n"
+        "from edgebench.devices.tool import Tool\n"
+        "def take(piece):\n"
+        "    os.write(1, piece)\n"
+        "tool = Tool(['/bin/sh', '-c', 'echo $$; exec sleep 600'], take, print)\n"
+        "time.sleep(600)\n"
+    )
+    host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    with host:
+        assert host.stdout is not None
+        pid = int(host.stdout.readline())
+        assert is_running(pid)
+        host.kill()
+
+    deadline_s = time.monotonic() + 30
+    while is_running(pid) and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    assert not is_running(pid)
+
+
+def test_readings_before_the_end_are_not_quoted() -> None:
+    """Of what a program said, only what is no reading is its complaint."""
+    heard = Heard()
+    tool = Tool(
+        ["/bin/sh", "-c", "echo 0.0,12; echo unplugged; echo 0.1,12; exit 3"],
+        heard.take,
+        heard.end,
+        is_reading=lambda line: b"," in line,
+    )
+
+    assert heard.await_end() == "sh ended with status 3: unplugged"
+    tool.close()
