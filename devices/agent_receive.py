@@ -107,6 +107,9 @@ def _receive(said: _Input, output: Output, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder / f"{sha256}.lock"):
+        if _is_there(place, files):  # another run was faster
+            _tell(output, "model.there", {"path": str(place / name)})
+            return
         arriving = folder / f"{sha256}.part"
         offsets = [_offset(arriving / each.path, each.bytes) for each in files]
         missing = sum(each.bytes for each in files) - sum(offsets)
@@ -223,12 +226,27 @@ def _locked(path: Path) -> Iterator[None]:
     """
     import fcntl  # noqa: PLC0415 - not on every system that this module is imported on
 
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ProblemError(kind="busy") from None
-        yield
+    while True:
+        with path.open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ProblemError(kind="busy") from None
+            if not _is_at(path, file.fileno()):
+                continue  # its owner removed it between the two: lock the new one
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)  # while it is held: nobody else's is removed
+            return
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Whether an open file is still the one at this path."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except OSError:
+        return False
 
 
 def _tell(output: Output, method: str, facts: dict[str, Any]) -> None:

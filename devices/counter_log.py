@@ -57,12 +57,12 @@ class CounterLog:
     def trace(self) -> EnergyTrace:
         """All of it."""
         self.note_resolution()
-        name, lost = self._meter.name, "any more" if self._points else ""
+        name = self._meter.name
         return EnergyTrace(
             name,
             self._meter.source,
             tuple(self._points),
-            None if self._why is None else f"{name} {' '.join(filter(None, ("can't be read", lost)))}: {self._why}",
+            None if self._why is None else f"{name} can't be read any more: {self._why}",
             self._resolution_s,
             tuple(self._gaps),
         )

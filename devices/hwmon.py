@@ -277,9 +277,7 @@ def _other_rails(sysfs: Path) -> list[Rail | Rails]:
             if match[2] == "average" and (chip / f"power{match[1]}_input").exists():
                 continue
             label = read_text(chip / f"power{match[1]}_label")
-            label = _apart(
-                f"{name}:{label or f'power{match[1]}'}", {each.name for each in rails}
-            )
+            label = _apart(f"{name}:{label or f'power{match[1]}'}", {each.name for each in rails})
             rail = Rail(label, (path,), MICRO)
             rails.insert(0 if rail.name in _WHOLE_OTHERS else len(rails), rail)
     return rails

@@ -24,6 +24,7 @@ from edgebench.runners.base import LoadRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from edgebench.devices.window import EnergyTrace
     from edgebench.harness.board import Board, Watch
     from edgebench.harness.cooldown import Waited
     from edgebench.harness.prepare import PreparedVariant
@@ -57,6 +58,8 @@ class Bench:
         folder: the run's folder.
         board: where it runs.
         transferring: told of models being copied there.
+        note: told what the user had better know at once.
+        lost_meters: the names of those of which that was told.
         record: called with each trial as soon as it is over.
         begins: called before each generation, or run of a task.
         out_of_time: whether the time budget is spent.
@@ -71,6 +74,16 @@ class Bench:
     out_of_time: Callable[[], bool]
     transferring: Progress = silent
     clock: Clock = field(default_factory=Clock)
+    note: Callable[[str], object] = lambda _text: None
+    lost_meters: set[str] = field(default_factory=set)
+
+    def note_lost(self, traces: Sequence[EnergyTrace]) -> None:
+        """Tell the user of a meter that could not be read, the first time that it is so."""
+        for each in traces:
+            why = each.reason or next((gap.reason for gap in each.gaps), None)
+            if why is not None and each.meter not in self.lost_meters:
+                self.lost_meters.add(each.meter)
+                self.note(f"power: {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +252,7 @@ class _Process:
         monitor.begin()
         loaded = self._work.load(session, request, bench.protocol.timeout_s)
         window = monitor.end()
+        bench.note_lost(window.energy)
         took = time.perf_counter() - begun
         bench.clock.load_s += took
         if not may_be_cold:
@@ -349,6 +363,7 @@ class _Process:
             failed = error
         took = time.perf_counter() - begun
         window = monitor.end()
+        bench.note_lost(window.energy)
         if phase == "warmup":
             bench.clock.warmup_s += took
         else:

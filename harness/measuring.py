@@ -236,6 +236,7 @@ class _Group:
             begins=run.observer.trial,
             out_of_time=self._out_of_time,
             clock=run.clock,
+            note=run.observer.note,
         )
 
     def run(self) -> None:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from edgebench.harness.errors import (
@@ -29,6 +28,7 @@ from edgebench.harness.errors import (
     RunnerTimeoutError,
     RunnerUnavailableError,
 )
+from edgebench.harness.temporary import TemporaryFolder
 from edgebench.runners import protocol
 from edgebench.runners.scratch import remove_abandoned
 
@@ -137,11 +137,11 @@ class Session:
                 process.wait(STOP_TIMEOUT_S)
         self._end()
 
-    def log_tail(self) -> str:
-        """The last lines that the framework printed."""
+    def log_tail(self, begins: int = 0) -> str:
+        """The last lines that the framework printed, of what stands behind so many bytes."""
         try:
             with self._launch.log.open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
+                file.seek(max(begins, file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return ""
@@ -184,7 +184,8 @@ class Session:
             self._result(body, "start")  # raises what the worker said
             msg = "the runner's process did not introduce itself"
             raise RunnerProtocolError(msg)
-        spoken = body.get("params", {}).get("protocol")
+        facts = body.get("params")
+        spoken = facts.get("protocol") if isinstance(facts, dict) else None
         if spoken != protocol.PROTOCOL_VERSION:
             msg = f"the runner speaks protocol {spoken}, this is {protocol.PROTOCOL_VERSION}"
             raise RunnerProtocolError(msg, remedy="Install the same edgebench on both sides.")
@@ -349,12 +350,12 @@ def worker_file() -> Path:
 
     Its name holds the hash of what is in it: a board that has this file has this worker.
     """
-    folder = TemporaryDirectory(prefix="edgebench-worker-")
+    folder = TemporaryFolder("edgebench-worker-")
     atexit.register(folder.cleanup)
     content = _zipped(
         {"__main__.py": WORKER_MAIN.encode(), "edgebench/__init__.py": b"", **_parts()}
     )
-    target = Path(folder.name) / f"worker-{hashlib.sha256(content).hexdigest()[:16]}.pyz"
+    target = folder.path / f"worker-{hashlib.sha256(content).hexdigest()[:16]}.pyz"
     target.write_bytes(content)
     return target
 

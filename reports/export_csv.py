@@ -114,7 +114,7 @@ def _predicted(data: ReportData) -> Iterator[tuple[str, ...]]:
         variant = found.variant
         about = (
             "",
-            f"{found.name} ({found.facts.processor.upper()})",
+            found.name,
             variant.runner,
             framework_key(variant),
             variant.engine or "",

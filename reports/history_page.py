@@ -86,7 +86,7 @@ def _plots(listed: Sequence[tuple[Series, Findings]], key: str) -> Iterator[Plot
             each[0].subject.unit,
         ),
     ):
-        trends = [Trend(series, findings, looks[series.name]) for series, findings in members]
+        trends = [Trend(series, findings, looks[_line(series)]) for series, findings in members]
         for first in range(0, len(trends), MOST_LINES):
             title = plot_title(workload, metric)
             yield trend_plot(
@@ -95,9 +95,14 @@ def _plots(listed: Sequence[tuple[Series, Findings]], key: str) -> Iterator[Plot
             number += 1
 
 
+def _line(series: Series) -> str:
+    """A name for each line of a picture: estimates are a line of their own."""
+    return f"{series.name} {'(estimated)' * (series.subject.source == 'estimated')}"
+
+
 def _looks(listed: Sequence[tuple[Series, Findings]]) -> dict[str, Look]:
     """A look for each variant: no two in a picture have the same."""
-    variants = dict.fromkeys(series.name for series, _found in listed)
+    variants = dict.fromkeys(_line(series) for series, _found in listed)
     return {
         variant: Look(
             f"s{place % len(MARKERS) + 1}",

@@ -64,7 +64,8 @@ class PredictedDevice:
 
     Attributes:
         facts: of the device, by its profile.
-        name: what it is called, with its key where another one is called so too.
+        name: what it is called and which processor it is; with its key where another one is
+            called so too.
         variant: of the run.
         workload: whose rate calibrates it and whose memory is needed.
         efficiency: what is expected to be reached of the theoretical bandwidth.
@@ -108,7 +109,7 @@ def predicted_devices(
         _predicted(
             data,
             each,
-            f"{each.name} ({each.key})" if names.count(each.name) > 1 else each.name,
+            _named(each, alone=names.count(each.name) == 1),
             variant,
             workload,
         )
@@ -221,6 +222,11 @@ def _fits(
     return None if peak is None or peak.median is None else True
 
 
+def _named(facts: DeviceFacts, *, alone: bool) -> str:
+    processor = facts.processor.upper()
+    return f"{facts.name} ({processor if alone else f'{facts.key}, {processor}'})"
+
+
 def _said(known: Known) -> str:
     """What a profile says; commands in it are marked as a terminal has them."""
     return known.said.replace("`", "")
@@ -267,7 +273,7 @@ def predicted_row(
     if found.fits is False:
         remarks.append(_("does not fit"))
     return Row(
-        variant=f"{one_line(found.name)} ({found.facts.processor.upper()})",
+        variant=one_line(found.name),
         engine=f"{name} · {one_line(found.variant.id)}",
         place=place,
         repetitions=0,

@@ -143,7 +143,7 @@ def _measured(data: ReportData, machine: MachineRecord) -> BandwidthRecord | Non
         for each in part.record.bandwidth
         if not each.disturbed
     ]
-    return max(found, key=lambda each: each.bytes_per_s, default=None)
+    return max(found, key=lambda each: max(each.samples), default=None)
 
 
 def _reached(data: ReportData, variant: VariantRecord) -> Iterator[Reached]:

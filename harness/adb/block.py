@@ -197,7 +197,9 @@ class _Block:
         try:
             with meters:
                 ended = run.wait(ask.arguments, limit_s)
-            return Start(ask, self._tool.read(ask, wanted, ended.lines), ended, meters.traces())
+            traces = meters.traces()
+            self._bench.note_lost(traces)
+            return Start(ask, self._tool.read(ask, wanted, ended.lines), ended, traces)
         except (BoardLinkError, RunnerTimeoutError) as error:
             # A tool that was too slow has been ended, unless the device did not answer to that.
             if isinstance(error, BoardLinkError) or run.pid is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.compare.decide import CONFIDENCE, NOISE_FLOOR, decide, repetitions_for
 from edgebench.harness.compare.model import (
+    BROKEN,
     FACTS,
     LARGEST,
     Answer,
@@ -164,7 +165,9 @@ def _rows(matched: Matched, wanted: Callable[[str, str], bool]) -> Iterator[_Row
             if better is None or not wanted(pair.name, key):
                 continue
             mine, theirs = pair.baseline.metrics.get(key), pair.candidate.metrics.get(key)
-            if (mine is None or not mine.values) and (theirs is None or not theirs.values):
+            nothing = (mine is None or not mine.values) and (theirs is None or not theirs.values)
+            # Nothing to say of what neither side has; of what both had and can't be right, that.
+            if nothing and not (mine and theirs and mine.reason == theirs.reason == BROKEN):
                 continue
             shared = shared_key(pair, key)
             if shared is not None:

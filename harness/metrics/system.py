@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 from edgebench.devices import energy
 from edgebench.devices.reading import Reading
-from edgebench.devices.window import EnergyPoint, EnergyTrace
 from edgebench.harness.results.model import Measured, Timeline
 from edgebench.harness.results.power import MeterEnergy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from edgebench.devices.window import Window
+    from edgebench.devices.window import EnergyTrace, Window
     from edgebench.runners.base import Generation
 
 NS = 1e9
@@ -96,21 +93,6 @@ def energy_metrics(
 def meter_energies(window: Window, made: Generation) -> list[MeterEnergy]:
     """What each meter saw of a generation, in the meters' order."""
     return [_meter_energy(_energies(trace, made)) for trace in window.energy]
-
-
-def energy_between(
-    points: Sequence[EnergyPoint], start_ns: int, end_ns: int, resolution_s: float | None = None
-) -> float | None:
-    """Joules between two moments; None where the readings can't tell.
-
-    Args:
-        points: readings of a cumulative counter.
-        start_ns: of their clock.
-        end_ns: the same.
-        resolution_s: seconds from one change of the counter to the next, where known.
-    """
-    trace = EnergyTrace("the counter", "observed", tuple(points), None, resolution_s)
-    return energy.energy_between(trace, start_ns, end_ns).value
 
 
 def _energies(trace: EnergyTrace, made: Generation) -> _Energies:

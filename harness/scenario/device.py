@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 from edgebench.harness.scenario.problems import Finding
 from edgebench.harness.scenario.values import Label, Location, Text  # noqa: TC001 - pydantic
 from edgebench.harness.scenario.written import STRICT, refuse
+from edgebench.harness.ssh.address import why_no_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,9 +18,14 @@ if TYPE_CHECKING:
 
 def device_conflicts(device: Mapping[str, object]) -> list[Finding]:
     """What does not go together in how a device is reached."""
-    if device.get("ssh") is not None and device.get("adb") is not None:
-        return [Finding(("adb",), "a device is reached by ssh or by adb, not by both")]
-    return []
+    findings = []
+    address = device.get("ssh")
+    if isinstance(address, str) and (wrong := why_no_address(address)) is not None:
+        message = f"it is an address for ssh, USER@HOST or a name of its configuration; it {wrong}"
+        findings.append(Finding(("ssh",), message))
+    if address is not None and device.get("adb") is not None:
+        findings.append(Finding(("adb",), "a device is reached by ssh or by adb, not by both"))
+    return findings
 
 
 def power_conflicts(power: Mapping[str, object]) -> list[Finding]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from edgebench.devices.power import PowerSettings
@@ -24,8 +22,11 @@ from edgebench.harness.ssh.connection import AgentSession, SshSession
 from edgebench.harness.ssh.contact import Contact
 from edgebench.harness.ssh.copying import Copying, parts_of
 from edgebench.harness.ssh.watch import RemoteWatch
+from edgebench.harness.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from edgebench.devices.bandwidth import Bandwidth
     from edgebench.devices.check import Check
     from edgebench.devices.machine import Machine
@@ -60,7 +61,7 @@ class SshBoard:
         self._agent: AgentSession | None = None
         self._placed: dict[str, str] = {}
         self._meters: Meters | None = None
-        self._scratch = TemporaryDirectory(prefix="edgebench-board-")
+        self._scratch = TemporaryFolder("edgebench-board-")
 
     @property
     def name(self) -> str:
@@ -98,10 +99,9 @@ class SshBoard:
     def evict(self, path: str) -> str:
         """Drop a file there from the page cache; why it is not gone, or nothing."""
         try:
-            answer = self._ask("board.evict", {"path": path})
+            return parsed.reason(self._ask("board.evict", {"path": path}))
         except RunnerError as error:
             return error.message
-        return str(answer.get("reason", ""))
 
     def machine(self) -> Machine:
         """Which machine it is."""
@@ -112,10 +112,10 @@ class SshBoard:
         if self._meters is None:
             try:
                 answer = self._ask("board.meters", self._power_asked(), MEASURING_S)
+                found = parsed.meter_facts(answer.get("found"))
+                self._meters = Meters(found, parsed.texts(answer.get("refusals")))
             except RunnerError as error:
                 return Meters((), (error.message,))
-            found = parsed.meter_facts(answer.get("found"))
-            self._meters = Meters(found, parsed.texts(answer.get("refusals")))
         return self._meters
 
     def idle_watts(self, seconds: float) -> tuple[Reading, ...]:
@@ -180,4 +180,4 @@ class SshBoard:
             agent.stop()
 
     def _log(self) -> Path:
-        return Path(self._scratch.name) / "board.log"
+        return self._scratch.path / "board.log"

@@ -6,16 +6,18 @@ import base64
 import hashlib
 import os
 import shlex
+import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import UsageError
+from edgebench.harness.ssh import address as addresses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 DEFAULT_PYTHON = "python3"
 DEFAULT_FOLDER = "~/.cache/edgebench"
@@ -28,14 +30,24 @@ ALIVE_MISSED = 3
 OPTIONS = {
     "BatchMode": "yes",  # nobody is there to answer a question
     "StrictHostKeyChecking": "yes",  # also where the user's own configuration is careless
+    "NoHostAuthenticationForLocalhost": "no",  # a board may be behind a forwarded port
     "ConnectTimeout": str(CONNECT_S),
     "ServerAliveInterval": str(ALIVE_EVERY_S),
     "ServerAliveCountMax": str(ALIVE_MISSED),
     "ClearAllForwardings": "yes",  # a port can be forwarded once, and we connect several times
+    "ForwardAgent": "no",  # a board needs no key of its user's
+    "ForwardX11": "no",
+    "Tunnel": "no",
+    "RequestTTY": "no",
     "RemoteCommand": "none",
     "PermitLocalCommand": "no",
     "LogLevel": "INFO",  # what went wrong is said at this level
 }
+
+NEWER_OPTIONS = {"SessionType": "default", "StdinNull": "no", "ForkAfterAuthentication": "no"}
+"""Since OpenSSH 8.7; an older one ends at them, and its configuration can't hold them either."""
+
+PROBE_S = 5.0
 
 # Runs what its first argument encodes. Without a line break or a quote of its own, every shell
 # that a board may have passes it on as it is.
@@ -59,12 +71,9 @@ class Remote:
     ssh: tuple[str, ...] = ("ssh",)
 
     def __post_init__(self) -> None:
-        # A leading dash would make it an option of ssh, and an option may run a command here.
-        if self.address.startswith("-") or self.address.split() != [self.address]:
-            msg = f"{self.address!r} is no address for ssh"
-            raise UsageError(
-                msg, remedy="Write USER@HOST, or a name of your OpenSSH configuration."
-            )
+        wrong = addresses.refusal(self.address)
+        if wrong is not None:
+            raise UsageError(wrong, remedy=addresses.REMEDY)
 
     def command(self, errors: Path, worker: Path, agent: Sequence[str]) -> list[str]:
         """The words that connect and start the agent.
@@ -79,8 +88,13 @@ class Remote:
         boot = ["-c", BOOT, first_step()]
         words = [*boot, self.folder, *facts, *agent]
         there = " ".join(["exec", _path(self.python), *map(shlex.quote, words)])
-        options = [part for name, text in OPTIONS.items() for part in ("-o", f"{name}={text}")]
-        return [*self.ssh, "-T", "-E", str(errors), *options, "--", self.address, there]
+        # Of an option that is given twice ssh takes the first: ours come before the user's words.
+        # Of -E it takes the last.
+        at = _after_program(self.ssh)
+        newer = NEWER_OPTIONS if knows_newer(self.ssh) else {}
+        options = _as_words({**OPTIONS, **newer})
+        ours = [*self.ssh[:at], *options, *self.ssh[at:]]
+        return [*ours, "-T", "-E", str(errors), "--", self.address, there]
 
 
 def ssh_words(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
@@ -101,6 +115,38 @@ def ssh_words(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
         msg = f"{SSH_VARIABLE} is set and empty"
         raise UsageError(msg, remedy="Unset it, or write a command such as 'ssh -F my-config'.")
     return words
+
+
+@lru_cache
+def knows_newer(ssh: tuple[str, ...]) -> bool:
+    """Whether an ssh takes `NEWER_OPTIONS`: it is asked, for versions say little of patched ones.
+
+    IgnoreUnknown would do as well, but for taking the place of the user's own.
+    """
+    at = _after_program(ssh)
+    command = [*ssh[:at], *_as_words(NEWER_OPTIONS), "-V"]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=PROBE_S,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _as_words(options: Mapping[str, str]) -> list[str]:
+    return [part for name, text in options.items() for part in ("-o", f"{name}={text}")]
+
+
+def _after_program(ssh: Sequence[str]) -> int:
+    """Behind the word that names ssh, which another program may start: ``nice ssh -F x``."""
+    names = [Path(word).name for word in ssh]
+    return names.index("ssh") + 1 if "ssh" in names else 1
 
 
 @lru_cache(maxsize=1)

@@ -6,8 +6,6 @@ import contextlib
 import subprocess
 import threading
 import time
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from edgebench.harness.errors import (
@@ -18,18 +16,30 @@ from edgebench.harness.errors import (
     RunnerUnavailableError,
 )
 from edgebench.harness.session import STOP_TIMEOUT_S, Launch, Session, worker_file
-from edgebench.harness.ssh.diagnosis import CONNECTING, first_problem, link_error, no_ssh
+from edgebench.harness.ssh import parsed
+from edgebench.harness.ssh.diagnosis import (
+    CONNECTING,
+    first_problem,
+    link_error,
+    no_ssh,
+    not_the_protocol,
+)
+from edgebench.harness.temporary import TemporaryFolder
 from edgebench.runners import protocol
 
 if TYPE_CHECKING:
     import selectors
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from edgebench.harness.ssh.command import Remote
     from edgebench.harness.ssh.contact import Contact
 
 LOOK_EVERY_S = 1.0
 MAX_SSH_WORDS = 1 << 16
+
+GREETING_BYTES = 1 << 18
+"""A greeting is short; a board that says more before it is something else, or never ends a line."""
 
 
 class AgentSession(Session):
@@ -56,7 +66,9 @@ class AgentSession(Session):
         self._writing = threading.Lock()
         self._done = threading.Event()
         self._heard = 0.0
-        self._scratch: TemporaryDirectory[str] | None = None
+        self._early: bytearray | None = None  # what came before the greeting
+        self._log_begins = 0
+        self._scratch: TemporaryFolder | None = None
 
     # Starting ----------------------------------------------------------------------------------
 
@@ -86,8 +98,10 @@ class AgentSession(Session):
         launch, limits = self._launch, self._contact.limits
         launch.log.parent.mkdir(parents=True, exist_ok=True)
         self._log = launch.log.open("ab")
+        self._log_begins = launch.log.stat().st_size
         self._decoder, self._inbox, self._noise = protocol.Decoder(), [], 0
-        self._scratch = TemporaryDirectory(prefix="edgebench-ssh-")
+        self._early = bytearray()
+        self._scratch = TemporaryFolder("edgebench-ssh-")
         worker = worker_file()
         command = self._remote.command(self._words_of_ssh(), worker, self._agent)
         try:
@@ -101,14 +115,17 @@ class AgentSession(Session):
     def _greeted(self, deadline: float, worker: Path) -> None:
         """Wait for the agent, and send the worker where it is wanted."""
         limit_s = self._contact.limits.start_s
+        sent = False
         while True:
             body = self._receive(deadline, CONNECTING, limit_s)
-            method, facts = body.get("method"), body.get("params") or {}
-            if method == "first.want":
+            method, facts = parsed.message(body)
+            if method == "first.want" and not sent:
                 self._send(worker.read_bytes(), "sending the worker")
+                sent = True
             elif method == "first.problem":
                 raise first_problem(self._remote, facts)
             elif method == "board.hello":
+                self._early = None
                 self._done = threading.Event()
                 pinger = threading.Thread(target=self._ping, args=(self._done,), daemon=True)
                 pinger.start()
@@ -116,6 +133,14 @@ class AgentSession(Session):
             else:
                 msg = f"{self._remote.address} answered with something that is not edgebench's"
                 raise RunnerProtocolError(msg)
+
+    def _messages(self, data: bytes) -> Iterator[dict[str, Any]]:
+        if self._early is not None:
+            self._early += data
+            if len(self._early) > GREETING_BYTES:
+                self._kill()
+                raise not_the_protocol(self._remote, self._early[:200].decode("utf-8", "replace"))
+        yield from super()._messages(data)
 
     def _start_runner(self) -> None:
         """Nothing: the board itself is asked."""
@@ -157,18 +182,18 @@ class AgentSession(Session):
             if body.get("method") == "board.pong":
                 continue
             if body.get("method") == "board.ended":
-                raise self._ended((body.get("params") or {}).get("code"), doing)
+                raise self._ended(parsed.ended(parsed.message(body)[1]), doing)
             return body
 
     # Ending ------------------------------------------------------------------------------------
 
-    def _ended(self, code: object, doing: str) -> RunnerError:
+    def _ended(self, code: int, doing: str) -> RunnerError:
         """The runner ended; its last words are in the log when ssh has ended."""
         with contextlib.suppress(OSError):
             self._pipe_in().close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._running().wait(STOP_TIMEOUT_S)
-        return self._crashed(code if isinstance(code, int) else 1, doing)
+        return self._crashed(code, doing)
 
     def _crash(self, doing: str) -> RunnerError:
         """The connection ended, and the runner's end was not told: it was the link."""
@@ -178,7 +203,9 @@ class AgentSession(Session):
             code = process.wait(STOP_TIMEOUT_S)
         if code is None:
             self._kill()
-        return link_error(self._remote, doing, code, self._said_by_ssh(), self.log_tail())
+        return link_error(
+            self._remote, doing, code, self._said_by_ssh(), self.log_tail(self._log_begins)
+        )
 
     def _end(self) -> None:
         self._done.set()
@@ -189,7 +216,7 @@ class AgentSession(Session):
 
     def _words_of_ssh(self) -> Path:
         assert self._scratch is not None
-        return Path(self._scratch.name) / "ssh.log"
+        return self._scratch.path / "ssh.log"
 
     def _said_by_ssh(self) -> str:
         try:
@@ -235,5 +262,5 @@ class SshSession(AgentSession):
                 msg,
                 remedy="Give the path that a Python 3.11 or newer has there as `python`.",
             ) from error
-        self._pid_there = int(answer["pid"])
+        self._pid_there = parsed.pid(answer)
         self._meet()

@@ -7,17 +7,18 @@ import os
 import selectors
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from edgebench.harness.errors import BoardLinkError, BoardUnfitError, RunnerProtocolError
+from edgebench.harness.ssh import parsed
 from edgebench.harness.ssh.connection import AgentSession
-from edgebench.harness.ssh.diagnosis import one_line
+from edgebench.harness.ssh.words import one_line
 from edgebench.harness.store.folders import own_files
 from edgebench.harness.store.hashing import sha256_file
 from edgebench.harness.store.space import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from edgebench.harness.errors import RunnerError
@@ -67,31 +68,31 @@ class Copying(AgentSession):
         self._send(json.dumps(asked).encode() + b"\n", "copying")
         method, facts = self._next()
         if method == "model.send":
-            self._send_parts(model, parts, facts, tell)
+            offsets = parsed.offsets(facts, [each.bytes for each in parts])
+            self._send_parts(model, parts, offsets, tell)
             method, facts = self._next()
-        path = facts.get("path")
-        if method != "model.there" or not isinstance(path, str):
-            msg = f"{self._remote.address} answered {method} to a copy"
+        if method != "model.there":
+            said = one_line(method) or "nothing that was asked"
+            msg = f"{self._remote.address} answered {said} to a copy"
             raise RunnerProtocolError(msg)
-        return path
+        return parsed.model_path(facts)
 
     def _ping(self, done: object) -> None:
         """Nothing: what is sent is the model, and a line in it would be a part of it."""
 
-    def _next(self) -> tuple[str, Mapping[str, Any]]:
+    def _next(self) -> tuple[str, Mapping[str, object]]:
         """What the board says next, but that it is busy checking."""
         while True:
             body = self._receive(time.monotonic() + STALL_S, "copying", STALL_S)
-            method, facts = str(body.get("method")), body.get("params") or {}
+            method, facts = parsed.message(body)
             if method == "model.problem":
-                raise self._problem(facts)
+                raise self._problem(parsed.copy_problem(facts))
             if method != "model.checking":
                 return method, facts
 
     def _send_parts(
-        self, model: StoredFile, parts: list[Part], facts: Mapping[str, Any], tell: Progress
+        self, model: StoredFile, parts: list[Part], offsets: Sequence[int], tell: Progress
     ) -> None:
-        offsets = [int(each) for each in facts.get("offsets", ())]
         what = f"copying {model.name} to {self._remote.address}"
         done = sum(offsets)
         tell(what, done, model.bytes)
@@ -131,13 +132,12 @@ class Copying(AgentSession):
                 except OSError:
                     self._next()  # raises: the board's own reason, or that the link broke
 
-    def _problem(self, facts: Mapping[str, Any]) -> RunnerError:
-        kind, said = facts.get("kind"), one_line(str(facts.get("message", "")))
+    def _problem(self, problem: parsed.CopyProblem) -> RunnerError:
+        kind, said = problem.kind, one_line(problem.message)
         address, folder = self._remote.address, f"{self._remote.folder}/models"
         if kind == "space":
-            numbers = [facts.get("needed"), facts.get("free")]
-            if all(isinstance(each, int) for each in numbers):
-                needed, free = (human_bytes(int(each or 0)) for each in numbers)
+            if problem.needed is not None and problem.free is not None:
+                needed, free = human_bytes(problem.needed), human_bytes(problem.free)
                 said = f"it needs {needed}, and {free} are free"
             return BoardUnfitError(
                 f"no space on {address} for the model: {said}",

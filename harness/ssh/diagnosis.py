@@ -11,7 +11,11 @@ from edgebench.harness.errors import (
     BoardError,
     BoardLinkError,
     BoardUnfitError,
+    RunnerProtocolError,
 )
+from edgebench.harness.ssh import parsed
+from edgebench.harness.ssh.address import quoted
+from edgebench.harness.ssh.words import first_line, last_line, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,44 +30,80 @@ CONNECTING = "connecting"
 
 PYTHON_REMEDY = "Install Python 3.11 or newer there, and give its path as device.python."
 
-MAX_TEXT = 300
+MAX_SHOWN = 120
+
+NOISE = "edgebench: not the protocol ("
+"""So begins a line of the log that holds what came in place of a message."""
 
 
-def link_error(remote: Remote, doing: str, code: int | None, said: str, log: str) -> BoardError:
+def link_error(
+    remote: Remote, doing: str, code: int | None, said: str, log: str
+) -> BoardError | RunnerProtocolError:
     """Why the connection ended.
 
     Args:
         remote: the board.
         doing: what was being done.
         code: how ssh ended; None where it did not.
-        said: what ssh itself wrote.
-        log: the end of what the board's side wrote.
+        said: what ssh itself wrote to the file that it was given.
+        log: the end of what the board's side wrote in this connection. While connecting, ssh
+            itself writes there what it has to say before it knows of that file.
     """
     known = _known(remote, said) if code == SSH_FAILED else None
     if known is not None:
         return known
+    if doing == CONNECTING and code == SSH_FAILED and not said.strip() and log.strip():
+        return BoardAccessError(
+            f"ssh did not connect to {remote.address}: {first_line(log)}",
+            remedy=f"Does `{' '.join(map(quoted, remote.ssh))} {quoted(remote.address)} true` "
+            "work by hand? It is the command in EDGEBENCH_SSH, where that is set.",
+        )
     if code in {NOT_FOUND, NOT_EXECUTABLE}:
-        why = _last_line(log)
+        why = last_line(log)
         return BoardUnfitError(
             f"there is no Python {remote.python} on {remote.address}{f': {why}' if why else ''}",
             remedy=PYTHON_REMEDY,
         )
     if doing == CONNECTING and code not in {None, SSH_FAILED}:
-        why = _last_line(log) or f"it left with status {code}"
-        return BoardUnfitError(
-            f"{remote.python} on {remote.address} is no Python 3.11 or newer: {why}",
-            remedy=PYTHON_REMEDY,
-        )
-    why = _last_line(said) or (f"ssh left with status {code}" if code else "it was closed")
+        return _not_greeted(remote, f"it left with status {code}", log)
+    why = last_line(said) or (f"ssh left with status {code}" if code else "it was closed")
     return BoardLinkError(
         f"the link to {remote.address} broke during {doing}: {why}",
-        remedy=f"Is the board up? `ssh {remote.address} true` tells.",
+        remedy=f"Is the board up? `ssh {quoted(remote.address)} true` tells.",
+    )
+
+
+def _not_greeted(remote: Remote, how: str, log: str) -> BoardError | RunnerProtocolError:
+    """The board's side ended before it spoke the protocol; what it is can't be known."""
+    noise = [line for line in log.splitlines() if line.startswith(NOISE)]
+    if noise:
+        return not_the_protocol(remote, noise[0].partition("): ")[2])
+    why = last_line(log)
+    return BoardUnfitError(
+        f"{remote.python} on {remote.address} did not start edgebench: {why or how}",
+        remedy="Is that a Python 3.11 or newer? If not, give the path of one as device.python.",
+    )
+
+
+def not_the_protocol(remote: Remote, text: str) -> RunnerProtocolError:
+    """Something else than edgebench answered."""
+    shown = one_line(text)[:MAX_SHOWN].rstrip(". ")
+    return RunnerProtocolError(
+        f"{remote.python} on {remote.address} did not start edgebench: what it printed is not "
+        f"the protocol: {shown or 'blanks'}",
+        remedy="device.python must be a Python, and a shell's start-up file must print nothing "
+        "where nobody reads.",
     )
 
 
 def first_problem(remote: Remote, facts: Mapping[str, object]) -> BoardError:
-    """What the first program on the board found to be wrong."""
-    kind, text = str(facts.get("kind")), one_line(str(facts.get("text", "")))
+    """What the first program on the board found to be wrong.
+
+    Raises:
+        RunnerProtocolError: what it said is malformed.
+    """
+    kind, said = parsed.problem(facts)
+    text = one_line(said)
     if kind == "python":
         return BoardUnfitError(
             f"{remote.python} on {remote.address} is Python {text}, and edgebench needs 3.11",
@@ -158,22 +198,10 @@ def _known(remote: Remote, said: str) -> BoardError | None:
         match = each.said.search(said)
         if match is not None:
             found = match[1] if match.re.groups and match[1] else "as its owner knows"
-            facts = {
-                "address": remote.address,
-                "last": _last_line(said),
-                "found": one_line(found),
-            }
-            remedy = each.remedy.format(**facts) if each.remedy else None
-            return each.error(each.message.format(**facts), remedy=remedy)
+            facts = {"last": last_line(said), "found": one_line(found)}
+            message = each.message.format(address=remote.address, **facts)
+            remedy = each.remedy
+            if remedy is not None:
+                remedy = remedy.format(address=quoted(remote.address), **facts)
+            return each.error(message, remedy=remedy)
     return None
-
-
-def _last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return one_line(lines[-1]) if lines else ""
-
-
-def one_line(text: str) -> str:
-    """What another machine said, without what could move a cursor, and not too much of it."""
-    plain = "".join(each if each.isprintable() else " " for each in text)
-    return " ".join(plain.split())[:MAX_TEXT]

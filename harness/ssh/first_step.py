@@ -17,6 +17,7 @@ import os
 import signal
 
 PATIENCE_S = 120
+OLD_S = 24 * 60 * 60
 
 
 def say(method: str, **facts: object) -> None:
@@ -68,6 +69,35 @@ def take(path: str, size: int, digest: str) -> None:
     signal.alarm(0)
 
 
+def in_use(name: str) -> bool:
+    """Whether a process here was started from a file of this name; where none can tell, it was."""
+    try:
+        numbers = [each for each in os.listdir("/proc") if each.isdigit()]
+    except OSError:
+        return True
+    for each in numbers:
+        try:
+            with open("/proc/" + each + "/cmdline", "rb") as file:
+                if name.encode() in file.read():
+                    return True
+        except OSError:
+            continue
+    return not numbers
+
+
+def remove_old(folder: str, name: str) -> None:
+    """Remove the workers of other versions that nobody has begun to use for a day."""
+    now = os.stat(os.path.join(folder, name)).st_mtime
+    for other in os.listdir(folder):
+        path = os.path.join(folder, other)
+        if other != name and other.startswith("worker-") and ".pyz" in other:
+            try:
+                if now - os.stat(path).st_mtime > OLD_S and not in_use(other):
+                    os.unlink(path)
+            except OSError:
+                continue
+
+
 def main(folder: str, name: str, size: str, digest: str, arguments: "list[str]") -> None:
     """Check, take what is missing, and become the agent."""
     if sys.version_info < (3, 11):
@@ -76,9 +106,12 @@ def main(folder: str, name: str, size: str, digest: str, arguments: "list[str]")
     path = os.path.join(folder, name)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        if not is_whole(path, digest):
+        if is_whole(path, digest):
+            os.utime(path)  # it is in use, and not to be removed as an old one
+        else:
             say("want")
             take(path, int(size), digest)
+            remove_old(folder, name)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
         text = "{}: {}".format(error.strerror, error.filename or folder)

@@ -39,7 +39,7 @@ class Analysis:
         stands: where each variant stands in each goal.
         checks: by variant, all limits.
         failed: by variant without values on some workload, why.
-        excluded: by variant, why it is no candidate: it failed, or a limit does.
+        excluded: by variant, why it is no candidate: it failed, a limit does, or it is broken.
         unknown: by variant, what is not known of it, so that it is none either.
         left: the variants to choose from.
         only_testing: whether nothing but the testing runner ran, whose figures recommend nothing.
@@ -118,7 +118,8 @@ def _analysis(data: ReportData, requirements: Requirements) -> Analysis:
             excluded[variant.id] = (fill("It makes its figures up and is no framework."),)
             continue
         fails = tuple(each.sentence for each in found[variant.id] if each.fails)
-        if why := (*failed.get(variant.id, ()), *fails):
+        broken = _broken(data, variant, stands)
+        if why := (*failed.get(variant.id, ()), *broken, *fails):
             excluded[variant.id] = why
     kept = [each for each in data.variant_ids if each not in excluded]
     for each in kept:
@@ -221,13 +222,6 @@ def _failed(data: ReportData, variant: VariantRecord, stands: Stands) -> Iterato
     """Where a variant has no values at all; one that failed in a few repetitions has."""
     for workload in stands.workloads:
         cell = data.cell(workload, variant.id)
-        if data.is_broken(workload, variant.id):
-            yield fill(
-                "Its figures on {workload} are {left_out}.",
-                workload=Name(workload),
-                left_out=broken_text(),
-            )
-            continue
         if cell.n:
             continue
         if cell.failure is not None:
@@ -239,6 +233,17 @@ def _failed(data: ReportData, variant: VariantRecord, stands: Stands) -> Iterato
         by_variant[variant.id].known for by_variant in stands.by_goal.values()
     ):
         yield fill("Nothing of it was measured.")
+
+
+def _broken(data: ReportData, variant: VariantRecord, stands: Stands) -> Iterator[Sentence]:
+    """Where a variant has values that can't be right."""
+    for workload in stands.workloads:
+        if data.is_broken(workload, variant.id):
+            yield fill(
+                "Its figures on {workload} are {left_out}.",
+                workload=Name(workload),
+                left_out=broken_text(),
+            )
 
 
 def _weights(requirements: Requirements) -> dict[str, float]:

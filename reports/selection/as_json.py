@@ -118,6 +118,7 @@ def _candidate(candidate: Candidate) -> dict[str, object]:
         "score": candidate.score,
         "score_low": candidate.score_low,
         "score_high": candidate.score_high,
+        "score_source": None if candidate.score is None else candidate.score_source,
         "wins": candidate.wins,
         "on_front": candidate.on_front,
         "dominated_by": candidate.dominated_by or None,

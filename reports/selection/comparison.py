@@ -12,10 +12,12 @@ from edgebench.harness.results.model import Summary
 from edgebench.reports.differences import change_of, compared
 from edgebench.reports.selection.goals import QUALITY, is_higher_better
 from edgebench.reports.selection.samples import interval
+from edgebench.reports.selection.score import weakest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from edgebench.harness.results.model import Source
     from edgebench.reports.selection.goals import Stands
 
 Order = Literal["better", "alike", "worse", "unsure"]
@@ -83,7 +85,8 @@ def score_ratio(
     if low is not None and high is not None and high - low < _EXACT * value:
         # Constant values have no interval of any width, but for rounding.
         low, high = value, value
-    return _ratio(value, low=low, high=high)
+    both = (stands.by_goal[goal][each].summary.source for goal in weights for each in (one, other))
+    return _ratio(value, low=low, high=high, source=weakest(both))
 
 
 def _ratio(
@@ -92,6 +95,7 @@ def _ratio(
     low: float | None = None,
     high: float | None = None,
     reason: str | None = None,
+    source: Source = "derived",
 ) -> Summary:
     return Summary(
         median=value,
@@ -99,6 +103,6 @@ def _ratio(
         ci_high=high,
         n=0 if value is None else 1,
         unit="1",
-        source="derived",
+        source=source,
         reason=reason,
     )

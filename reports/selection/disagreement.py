@@ -10,7 +10,7 @@ from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.words import commas
 from edgebench.reports.selection.analysis import TESTING_RUNNER
 from edgebench.reports.selection.comparison import order_of, ratio_of, score_ratio
-from edgebench.reports.selection.goals import GOAL_NAMES, is_higher_better, stands_of
+from edgebench.reports.selection.goals import GOAL_NAMES, is_higher_better, stands_of, with_source
 from edgebench.reports.selection.naming import named
 from edgebench.reports.sentences import Name, fill, joined, listed
 
@@ -151,7 +151,7 @@ def _by_score(own: Evidence, measured: Measured, stands: Stands) -> Sentence:
     parts: dict[str, object] = {
         "variant": Name(own.variant),
         "other": Name(measured.variant),
-        "ratio": str(shown(ratio, RATIO)),
+        "ratio": with_source(str(shown(ratio, RATIO)), ratio),
     }
     goals = _decisive(own, measured, stands)
     if ratio.ci_low is None or ratio.ci_high is None:

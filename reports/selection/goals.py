@@ -134,7 +134,12 @@ def written(summary: Summary, scale: Scale) -> str:
     """A value with its unit and its interval; of an estimate, that it is one."""
     text = shown(summary, scale)
     value = f"{text.value}{scale.suffix} {text.interval}".rstrip()
-    return _("{value}, estimated", value=value) if summary.source == "estimated" else value
+    return with_source(value, summary)
+
+
+def with_source(text: str, summary: Summary) -> str:
+    """A value in words; of an estimate, that it is one."""
+    return _("{value}, estimated", value=text) if summary.source == "estimated" else text
 
 
 def stands_of(data: ReportData) -> Stands:
@@ -207,7 +212,9 @@ def _prompts(
             ci_high=high,
             n=min(each.n for each in values),
             unit=unit,
-            source=values[0].source,
+            source="estimated"
+            if any(each.source == "estimated" for each in values)
+            else values[0].source,
             reason=None
             if together is not None
             else next((each.reason for each in values if each.reason), None),

@@ -125,6 +125,8 @@ def _nothing_left(data: ReportData, measured: Measured) -> Sentence:
         if data.failures:
             return fill("Every variant failed, so there is nothing to choose from.")
         return fill("No variant was run to its end, so there is nothing to choose from.")
+    if "broken" in states and not states - {"broken", "failed"}:
+        return fill("Nothing is left to choose from: all that did not fail is broken.")
     if not measured.limits_given and "fails" in states:
         return fill("Nothing that was measured fits the memory of the machine.")
     if states == {"failed", "fails"}:
@@ -168,6 +170,8 @@ def _lead(
         message = N_("Only {measured} is left")
     elif "unknown" in states:
         message = N_("Only of {measured} is all known that was asked for")
+    elif "broken" in states:
+        message = N_("Only {measured} is left")
     elif not measured.limits_given:
         message = N_("Only {measured} fits the memory of the machine")
     elif "failed" in states:
@@ -181,7 +185,7 @@ def _state(data: ReportData, measured: Measured, framework: str) -> str:
     """Why a framework is not left: as that of its variants that came nearest."""
     own = [each for each in measured.excluded if _framework(data, each.variant) == framework]
     states = {each.state for each in own}
-    return next((each for each in ("unknown", "fails") if each in states), "failed")
+    return next((each for each in ("unknown", "broken", "fails") if each in states), "failed")
 
 
 def _framework(data: ReportData, variant: str) -> str:

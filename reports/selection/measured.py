@@ -62,12 +62,15 @@ def answer_of(data: ReportData, requirements: Requirements, analysis: Analysis) 
 
 def _excluded(data: ReportData, analysis: Analysis) -> Iterator[Excluded]:
     reasons = {**analysis.excluded, **analysis.unknown}
+    broken = data.broken(analysis.stands.workloads)
     for each in data.variant_ids:
         if each not in reasons:
             continue
         state = (
             "failed"
             if each in analysis.failed
+            else "broken"
+            if each in broken
             else "fails"
             if each in analysis.excluded
             else "unknown"
@@ -96,6 +99,7 @@ def _candidates(data: ReportData, analysis: Analysis) -> Iterator[Candidate]:
             score=score.median,
             score_low=score.ci_low,
             score_high=score.ci_high,
+            score_source=score.source,
             # What is dominated can't win, however the blocks are drawn.
             wins=None if wins is None else wins.get(each, 0.0),
             dominated_by=analysis.dominated_by[each],

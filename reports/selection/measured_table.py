@@ -18,7 +18,7 @@ from edgebench.reports.selection.score import contenders, score_text
 from edgebench.reports.sentences import plain
 from edgebench.reports.table import flag_meaning, flag_text
 from edgebench.reports.table_model import Column, Row, Table, TableTexts, Value, Where
-from edgebench.reports.table_values import value_of
+from edgebench.reports.table_values import ESTIMATED, value_of
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -61,7 +61,10 @@ def measured_table(data: ReportData, analysis: Analysis) -> Table:
         for goal, by_variant in stands.by_goal.items()
         if any(each.known for each in by_variant.values())
     }
-    columns = (*_decided(), *(_column(analysis, goal, each) for goal, each in goals.items()))
+    columns = (
+        *_decided(analysis),
+        *(_column(analysis, goal, each) for goal, each in goals.items()),
+    )
     notes = _Footnotes()
     records = {each.id: each for each in data.record.variants}
     places = {each: place for place, each in enumerate(data.variant_ids)}
@@ -100,12 +103,15 @@ def measured_table(data: ReportData, analysis: Analysis) -> Table:
     )
 
 
-def _decided() -> tuple[Column, ...]:
+def _decided(analysis: Analysis) -> tuple[Column, ...]:
+    # Without a score there is no source of one.
+    scores = analysis.scores.by_variant.values()
+    sources = tuple(sorted({each.source for each in scores})) or ("derived",)
     return (
         Column(LIMITS, _("Limits met"), _("limits"), _WORDS, None, words=True),
         Column(FRONT, _("Dominated by"), _("dominated by"), _WORDS, None, words=True),
-        Column(SCORE, _("Score"), _("score"), Scale(""), "higher", ("derived",)),
-        Column(WINS, _("Share of resamples won"), _("wins"), SHARE, "higher", ("derived",)),
+        Column(SCORE, _("Score"), _("score"), Scale(""), "higher", sources),
+        Column(WINS, _("Share of resamples won"), _("wins"), SHARE, "higher", sources),
     )
 
 
@@ -219,7 +225,8 @@ def _scores(analysis: Analysis, variant: str, notes: _Footnotes) -> tuple[Value,
         high=score.ci_high,
         unit="1",
         n=score.n,
-        source="derived",
+        source=score.source,
+        chip=_(ESTIMATED) if score.source == ESTIMATED else "",
         best=best,
     )
     if wins is None:
@@ -229,7 +236,7 @@ def _scores(analysis: Analysis, variant: str, notes: _Footnotes) -> tuple[Value,
         reason = _("it is dominated, so it is not among those that can win")
         return value, Value(NOT_MEASURED, unit="1", footnote=notes.number(reason), reason=reason)
     share = wins[variant]
-    return value, Value(text=f"{100 * share:.1f}", sort=share, unit="1", source="derived")
+    return value, Value(text=f"{100 * share:.1f}", sort=share, unit="1", source=score.source)
 
 
 def _is_best(analysis: Analysis, variant: str) -> bool:

@@ -13,7 +13,7 @@ from edgebench.reports.languages import N_, _, plural
 from edgebench.reports.languages.words import commas, unstopped
 from edgebench.reports.selection.goals import GOAL_NAMES
 from edgebench.reports.selection.limits import limit_texts
-from edgebench.reports.selection.score import contenders, score_text
+from edgebench.reports.selection.score import contenders, score_words
 from edgebench.reports.sentences import Name, fill, listed
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _result(analysis: Analysis) -> Iterator[Sentence]:
     if analysis.certainty == "alone":
         yield _alone(analysis)
         return
-    score = str(score_text(analysis.scores.by_variant[analysis.best]))
+    score = score_words(analysis.scores.by_variant[analysis.best])
     wins = analysis.scores.wins
     if wins is None:
         yield fill(

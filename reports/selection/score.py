@@ -11,12 +11,13 @@ import numpy as np
 from edgebench.harness.metrics.statistics import RESAMPLES
 from edgebench.harness.results.model import Summary
 from edgebench.reports.format import NOT_MEASURED, Shown, number
-from edgebench.reports.selection.goals import is_higher_better
+from edgebench.reports.selection.goals import is_higher_better, with_source
 from edgebench.reports.selection.samples import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from edgebench.harness.results.model import Source
     from edgebench.reports.selection.goals import Stand
     from edgebench.reports.selection.samples import Floats
 
@@ -98,7 +99,7 @@ def scored(
             ci_high=high,
             n=min((by_goal[goal][variant].summary.n for goal in weights), default=0),
             unit="1",
-            source="derived",
+            source=weakest(by_goal[goal][variant].summary.source for goal in weights),
         )
     logs = {each: drawn[place] for place, each in enumerate(variants) if known[place]}
     return Scores(summaries, None), logs
@@ -115,6 +116,11 @@ def with_wins(scores: Scores, front: Sequence[str], logs: Mapping[str, Floats]) 
     first = drawn >= drawn.max(axis=0) - _SAME
     shares = (first / first.sum(axis=0)).mean(axis=1)
     return Scores(scores.by_variant, dict(zip(front, map(float, shares), strict=True)))
+
+
+def weakest(sources: Iterable[Source]) -> Source:
+    """The source of what is made of such values: estimated where one is, else derived."""
+    return "estimated" if "estimated" in sources else "derived"
 
 
 def certainty_of(best: str, scores: Scores, compared: int) -> str:
@@ -142,6 +148,11 @@ def contenders(best: str, scores: Scores) -> tuple[str, ...]:
     possible = [each for each in others if wins[each] > POSSIBLE]
     # Many rare winners together may leave the best one short of certain.
     return (best, *(possible or others[:1]))
+
+
+def score_words(score: Summary) -> str:
+    """A score in a sentence: with its interval, and whether it is made of an estimate."""
+    return with_source(str(score_text(score)), score)
 
 
 def score_text(score: Summary) -> Shown:

@@ -160,8 +160,9 @@ class Excluded:
 
     Attributes:
         variant: its id.
-        state: ``failed`` (it has no values on some workload), ``fails`` (a limit) or ``unknown``
-            (whether it meets all limits).
+        state: ``failed`` (it has no values on some workload), ``broken`` (it takes more than the
+            memory's bandwidth on some), ``fails`` (a limit) or ``unknown`` (whether it meets all
+            limits).
         reasons: why, in words.
     """
 
@@ -177,6 +178,7 @@ class Candidate:
     Attributes:
         variant, framework, runner: its id, whose it is in words, and the runner's name.
         score: from 0 to 1; None where it has none.
+        score_source: estimated where a part of the score is, else derived.
         score_low, score_high: the ends of its 95 % interval; None where there is none.
         wins: share of resamples in which it has the highest score; None where that is not known.
         dominated_by: a variant that dominates it; empty where none does.
@@ -190,6 +192,7 @@ class Candidate:
     score: float | None
     score_low: float | None
     score_high: float | None
+    score_source: str
     wins: float | None
     dominated_by: str
     on_front: bool

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
+import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -128,3 +131,50 @@ def test_wrong_power_is_refused_before_anything_runs(tmp_path: Path, power: str,
     assert ":7:" in done.stderr
     assert said in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+DYING = """
+import sys, time
+begun = time.monotonic()
+while time.monotonic() - begun < float(sys.argv[1]):
+    print(f"{time.monotonic() - begun:.4f},12", flush=True)
+    time.sleep(0.02)
+raise SystemExit("unplugged")
+"""
+
+
+def test_meter_that_dies_is_told_once(tmp_path: Path) -> None:
+    """When a meter goes in the middle, the terminal says so, once, with its last words."""
+    meter = tmp_path / "meter.py"
+    meter.write_text(DYING)
+    words = [sys.executable, "-u", str(meter), "4.5"]
+    made, done = run(tmp_path, json.dumps({"command": shlex.join(words)}))
+
+    said = " ".join((done.stdout + done.stderr).split())
+    name = made.record.meters[0].name
+    assert said.count(f"power: {name} can't be read any more: ") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_meter_ends_when_the_run_is_ended(tmp_path: Path, number: signal.Signals) -> None:
+    """A terminal that is closed, or a CI that ends the job, leaves no silent meter behind."""
+    meter = tmp_path / "meter.py"
+    meter.write_text(
+        METER.replace(
+            "time.sleep(0.01)", "time.sleep(0.01 if time.monotonic() - begun < 3 else 600)"
+        )
+    )
+    words = [sys.executable, "-u", str(meter), str(tmp_path / "pid")]
+    path = scenario(tmp_path, json.dumps({"command": shlex.join(words)}))
+    path.write_text(path.read_text().replace("generate_tokens: 11", "generate_tokens: 6000"))
+    command = [sys.executable, "-m", "edgebench", "run", str(path), "--out", str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until_s = time.monotonic() + 60
+        while not any((tmp_path / "out").rglob("run.json")) and time.monotonic() < until_s:
+            time.sleep(0.05)
+        pid = int((tmp_path / "pid").read_text())
+        assert is_running(pid)
+        process.send_signal(number)
+        process.wait(60)
+    assert process.returncode != 0
+    assert not is_running(pid)

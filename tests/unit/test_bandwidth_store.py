@@ -168,3 +168,18 @@ def test_threads_are_those_of_the_variants():
     assert wanted_threads(items, 8) == (2, 4, 8)
     assert wanted_threads([item("fake"), item(failure="missing", threads=3)], 8) == ()
     assert wanted_threads([item("fake", weight_bytes=10, threads=1)], 8) == (1,)
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1.0", "NaN", "1e-300", "1e400", '"fast"'])
+def test_a_kept_file_that_no_memory_wrote_is_measured_anew(tmp_path, wrong):
+    """0 can't be divided by, and nothing is below it: as if there were no such file."""
+    keep_bandwidth(record(), root=tmp_path)
+    (path,) = (tmp_path / "bandwidth").iterdir()
+    kept = path.read_text()
+    assert '"bytes_per_s":10000000000.0' in kept.replace(" ", "")
+    path.write_text(kept.replace("10000000000.0", wrong, 1))
+    assert stored_bandwidths("f" * 16, root=tmp_path, now=NOW) == ()
+    memory = Memory()
+    found = bandwidth_for_run([2], "f" * 16, memory, root=tmp_path)
+    assert memory.read == [2]
+    assert [each.threads for each in found.records] == [2]

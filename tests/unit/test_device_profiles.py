@@ -353,3 +353,32 @@ def test_an_estimate_takes_the_profiles_thermal_design_power() -> None:
     assert power_settings(Power(), None).tdp_w is None
     assert power_settings(Power(meter="rapl"), profile).meter == "rapl"
     assert power_settings(Power(command="c"), profile).command == "c"
+
+
+@pytest.mark.parametrize("wrong", ["0", "1e-300", "0.1"])
+def test_a_core_that_computes_nothing_is_refused_with_its_place(wrong: str) -> None:
+    """A vector unit does at least one operation every other cycle."""
+    (said,) = problems(MINE.replace("{value: 8, ", f"{{value: {wrong}, "))
+    assert said.startswith("11:34: cores[0].fp32_flop_per_cycle.value: ")
+
+
+def test_what_all_cores_compute_is_checked_too() -> None:
+    """4096 cores of 20 GHz and 8192 operations a cycle are 7e17 a second: each may be, not all."""
+    text = MINE.replace("count: 4\n", "count: 4096\n").replace("value: 2GHz", "value: 20GHz")
+    (said,) = problems(text.replace("{value: 8, ", "{value: 8192, "))
+    assert said.split(": ")[1] == "cores"
+    assert "which no device does" in said
+
+
+@pytest.mark.parametrize("size", ["4gib", "4GB", "4"])
+def test_a_size_that_is_written_otherwise_is_understood_or_guessed(size: str) -> None:
+    """What begins with the number of one that is sold is probably that."""
+    with pytest.raises(ProfileError) as caught:
+        find_profile(f"raspberry-pi-5:{size}")
+    assert "raspberry-pi-5:" in (caught.value.remedy or "")
+
+
+def test_the_maximum_of_a_module_is_not_what_it_may_draw_all_the_time() -> None:
+    """NVIDIA's data sheet: maximum module power, up to 60 W."""
+    power = find_profile("jetson-agx-orin").power
+    assert (power.peak_w.value, power.sustained_w.value) == (60, None)

@@ -8,7 +8,15 @@ import pytest
 
 from edgebench.harness.artifacts import Conversion
 from edgebench.harness.device_profiles import find_profile
-from edgebench.harness.fit import Room, contradiction, least_bytes, refuse_if_too_large
+from edgebench.harness.fit import (
+    Room,
+    contradiction,
+    known_size,
+    least_bytes,
+    least_of,
+    refuse_if_too_large,
+)
+from edgebench.harness.store.sources import PathSource, SyntheticSource
 from edgebench.harness.store.store import AS_PUBLISHED, StoredFile
 
 GIB = 2**30
@@ -76,3 +84,22 @@ def test_what_a_conversion_takes_at_least_is_told_by_names_alone(tmp_path: Path)
     assert least_bytes(source(Path("/m/model.f16.gguf")), wanted) == 500
     assert least_bytes(source(Path("/m/model.gguf")), wanted) is None
     assert least_bytes(source(tmp_path), wanted) == 500
+
+
+def test_a_source_is_refused_by_its_size_before_it_is_read(tmp_path: Path) -> None:
+    """A sparse file of 6 GiB: by its name of 4 bits, 8 bits of it take at least 6 GiB again."""
+    path = tmp_path / "model-Q4_0.gguf"
+    with path.open("wb") as file:
+        file.truncate(6 * GIB)
+    assert known_size(PathSource(path)) == ("model-Q4_0.gguf", 6 * GIB)
+    assert known_size(PathSource(tmp_path)) is None
+    assert known_size(PathSource(tmp_path / "none")) is None
+    assert least_of("model-Q4_0.gguf", 6 * GIB, "source") == 6 * GIB
+    eight = least_of("model-Q4_0.gguf", 6 * GIB, "Q8_0")
+    assert eight is not None
+    assert 6 * GIB <= eight <= 12 * GIB
+    assert least_of("model.gguf", 6 * GIB, "Q8_0") is None
+    # 6.74 billion weights of 16 bits.
+    made = known_size(SyntheticSource("llama2-7b", "F16"))
+    assert made is not None
+    assert made[1] == pytest.approx(13.48e9, rel=0.001)

@@ -105,6 +105,7 @@ def test_an_unknown_cache_is_left_out():
         (load(), generation(), [], OFF),
         (load(threads=4), generation(), [roof()], "was not measured with 4 threads"),
         (load(), generation(), [roof(disturbed=True)], DISTURBED),
+        (load(threads=4), generation(), [roof(), roof(threads=4, disturbed=True)], DISTURBED),
         (load(), generation(None), [roof()], "one token has no gap to another"),
         (load(gpu_layers=7), generation(), [roof()], "7 layers run on a GPU"),
         (load(backend="gpu"), generation(), [roof()], "it runs on gpu"),
@@ -167,3 +168,11 @@ def test_the_cache_of_a_shape(tmp_path):
     assert cache_shape(tmp_path / "model.bin") is None
     assert cache_shape(tmp_path / "missing") is None
     assert cache_shape(None) is None
+
+
+def test_layers_with_a_window_cache_no_more_than_that():
+    """Gemma 2 at 6000 tokens: 13 layers see 6000 and 13 see 4096, 4 heads of 256 numbers each."""
+    shape = cache_shape(None, "gemma2-2b")
+    assert shape is not None
+    assert shape.read(6000) == 1024 * (13 * 6000 + 13 * 4096)
+    assert shape.read(100) == 1024 * 26 * 100

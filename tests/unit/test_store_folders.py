@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edgebench.harness.errors import ModelError, RunnerError
 from edgebench.devices.pagecache import evict
+from edgebench.harness.errors import ModelError, RunnerError
 from edgebench.harness.store.folders import MOST_FILES, made_files
 from edgebench.harness.store.layout import key_id
 from edgebench.harness.store.sources import PathSource

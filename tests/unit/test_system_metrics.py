@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from edgebench.devices.energy import energy_between
 from edgebench.devices.reading import Reading
 from edgebench.devices.window import EnergyPoint, EnergyTrace, Window
 from edgebench.harness.metrics.system import (
-    energy_between,
     energy_metrics,
     meter_energies,
     window_metrics,
@@ -73,7 +73,9 @@ def test_energy_is_split_at_the_first_token() -> None:
 
 def test_energy_between_readings_is_interpolated() -> None:
     """From 0.95 s to 1.35 s: half a reading of 10 W, then 0.35 s of 30 W."""
-    assert energy_between(RAMP, 950 * MS, 1350 * MS) == pytest.approx(0.05 * 10 + 0.35 * 30)
+    assert energy_between(trace(RAMP), 950 * MS, 1350 * MS).value == pytest.approx(
+        0.05 * 10 + 0.35 * 30
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_a_window_that_the_counter_does_not_resolve_has_no_energy(
     start_ms: int, end_ms: int
 ) -> None:
     """Too few readings inside, or none at an edge: no number rather than a guess."""
-    assert energy_between(RAMP, start_ms * MS, end_ms * MS) is None
+    assert energy_between(trace(RAMP), start_ms * MS, end_ms * MS).value is None
 
 
 def test_without_a_meter_every_energy_is_null_with_its_reason() -> None:

@@ -145,9 +145,9 @@ def _resumed(run: Run, pythons: Mapping[str, str]) -> Planned:
 
 
 def stop_on_terminate() -> None:
-    """Have what a CI sends to end a job, and a terminal that is closed, do what Ctrl-C does: keep what was finished."""
+    """Have what ends a job do what Ctrl-C does: keep what was finished."""
     signal.signal(signal.SIGTERM, _interrupt)
-    # A terminal that is closed; what is started with nohup goes on.
+    # A terminal that was closed; what is started with nohup goes on.
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _interrupt)
 

@@ -62,10 +62,12 @@ def show(predictions: Sequence[Prediction]) -> None:
             click.echo(line)
     else:
         first = predictions[0]
-        click.echo(
+        said = (
             f"{one_line(first.model)} on the {first.processor.upper()}, {first.context} tokens of "
             f"context, a prompt of {first.prompt}"
         )
+        for line in textwrap.wrap(said, _width()):
+            click.echo(line)
         _show_table(predictions)
         for line in _reasons(predictions):
             click.echo(line)
@@ -124,9 +126,13 @@ def _in_full(found: Prediction) -> Iterator[str]:
         yield f"  available        {DASH}"
         yield from _wrapped(f"the device's memory is not known: {wall.reason}", "    ")
     else:
-        available = f"  {'available':<18}{_gib(wall.available):>12}  "
+        available = f"  {'available':<18}{_gib(wall.available):>12}"
         of = f"of {_gib(wall.ram)}; others take {_gib(wall.reserved)}"
-        yield from _wrapped(of, available if len(available) + len(of) <= _width() else "  ")
+        if len(available) + 2 + len(of) <= _width():
+            yield f"{available}  {of}"
+        else:
+            yield available
+            yield from _wrapped(of, "    ")
     # The names alone would fill a narrow terminal.
     first = 34 if _width() == WIDTH else 1 + len("time to first token, s")
     yield f"\n{'Speed':<{first + 2}}{'at most':>10}   expected"
@@ -182,7 +188,7 @@ def _in_words(each: Prediction) -> Iterator[str]:
 
 
 def _table(predictions: Sequence[Prediction]) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("device", no_wrap=True)
     table.add_column("format", no_wrap=True)
     table.add_column("needs\nGiB", justify="right", no_wrap=True)

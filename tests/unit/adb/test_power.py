@@ -62,4 +62,4 @@ def test_a_meter_that_fails_is_told_with_its_reason() -> None:
     with EnergyLog([Meter()]) as log:  # type: ignore[list-item]
         pass
     (seen,) = log.traces()
-    assert seen.reason == "battery can't be read: the phone is on a cable now"
+    assert seen.reason == "battery can't be read any more: the phone is on a cable now"

@@ -240,6 +240,26 @@ def test_meter_that_vanishes_costs_its_windows_only(tmp_path: Path) -> None:
         assert found.value == pytest.approx(joules(end) - joules(start), rel=0.005)
 
 
+def test_meter_that_comes_back_is_read_again(tmp_path: Path) -> None:
+    """A hole from 3 s to 4 s in a window of 9 s: the energy before and after it is known."""
+    clock = Clock()
+
+    class Interrupted(CurveMeter):
+        def read_j(self) -> float:
+            if 3 * S < self.clock.now_ns < 4 * S:
+                raise OSError(110, "it has printed nothing for 5 s")
+            return super().read_j()
+
+    (seen,) = watched([Interrupted(clock, None, name="bench:lost")], clock, 9, 1, tmp_path).energy
+    for start, end in ((1.0, 2.5), (4.5, 8.5)):
+        found = energy_between(seen, round(start * S), round(end * S))
+        assert found.value == pytest.approx(joules(end) - joules(start), rel=0.005)
+    assert seen.reason is None
+    assert energy_between(seen, 2 * S, 5 * S).reason == (
+        "bench:lost could not be read for a while: it has printed nothing for 5 s"
+    )
+
+
 def test_wall_clock_has_no_part_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wall clock that jumps by a day at every look changes no energy: nobody looks at it."""
     days = iter(range(10**6))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.devices.external import ExternalMeter, Stream, find_external
 from edgebench.devices.energy import energy_between
+from edgebench.devices.external import ExternalMeter, Stream, find_external
 from edgebench.devices.proof import Refusal
 from edgebench.devices.window import EnergyPoint, EnergyTrace
 

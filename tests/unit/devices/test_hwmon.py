@@ -242,3 +242,38 @@ def test_whole_machine_comes_before_its_parts(tree) -> None:
 def test_machine_without_sensors_has_nothing_to_say(tree) -> None:
     """No meter and no complaint."""
     assert find_hwmon(tree.sysfs, Living()) == ([], [])
+
+
+def test_twins_are_told_apart(tree, still_threads) -> None:
+    """Two chips of one name are two meters, as nobody says what each measures; none are summed."""
+    tree.sys(
+        {
+            f"class/hwmon/hwmon{number}/{file}": text
+            for number in (2, 10)
+            for file, text in {
+                "name": "twin\n",
+                "power1_input": "4000000\n",
+                "energy1_input": "5000000\n",
+            }.items()
+        }
+        | {
+            "class/hwmon/hwmon3/name": "labels\n",
+            "class/hwmon/hwmon3/power1_label": "rail\n",
+            "class/hwmon/hwmon3/power1_input": "4000000\n",
+            "class/hwmon/hwmon3/power2_label": "rail\n",
+            "class/hwmon/hwmon3/power2_input": "4000000\n",
+        }
+    )
+    files = sorted((tree.sysfs / "class/hwmon").glob("*/*_input"))
+
+    meters, refusals = find_hwmon(tree.sysfs, Living(*files))
+
+    assert refusals == []
+    assert [meter.name for meter in meters] == [
+        "hwmon:twin:power1",
+        "hwmon:labels:rail",
+        "hwmon:labels:rail-2",
+        "hwmon:twin-2:power1",
+        "hwmon:twin:energy1",
+        "hwmon:twin-2:energy1",
+    ]

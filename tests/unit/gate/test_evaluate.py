@@ -481,3 +481,25 @@ def test_more_failures_are_judged_by_fishers_exact_test(table: tuple[int, int, i
     rows = [[now, tried_now - now], [before, tried - before]]
     expected = stats.fisher_exact(rows, alternative="greater").pvalue
     assert chance_of_more(*table) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("broken", "status", "said"),
+    [
+        ({"candidate"}, "fail", "no value that counts any more"),
+        ({"baseline"}, "undecided", "broken"),
+        ({"baseline", "candidate"}, "undecided", "broken"),
+    ],
+)
+def test_a_broken_cell_never_passes(broken: set[str], status: str, said: str) -> None:
+    """What takes more than the memory's bandwidth can't be right: it is compared with nothing."""
+    pair = both(decode_rate=(around(50), around(80)))
+    cells = {
+        name: replace(each, flags=("above_bandwidth",)).counted() if name in broken else each
+        for name, each in (("baseline", pair.baseline), ("candidate", pair.candidate))
+    }
+    found = gate(Pair(cells["baseline"], cells["candidate"]))
+    check = only(found)
+    assert check.status == status
+    assert said in check.message
+    assert {row.verdict for row in found.comparison.rows} <= {"not_compared"}

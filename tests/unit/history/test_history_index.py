@@ -290,6 +290,40 @@ def test_a_series_of_its_own_name_says_nothing_more(tmp_path):
     assert {each.apart for each in series} == {""}
 
 
+def estimated(folder):
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    for cell in record["cells"]:
+        for summary in cell["metrics"].values():
+            summary["source"] = "estimated"
+    change(folder, cells=record["cells"])
+
+
+def test_estimates_are_a_series_of_their_own(tmp_path):
+    """What was measured and what was estimated are never joined, and each says which it is."""
+    for number in range(4):
+        folder = write_run(tmp_path, number, 10.0 + number)
+        if number >= 2:
+            estimated(folder)
+    _contents, series, _place = asked(tmp_path)
+    assert {each.subject.source: medians(each) for each in series} == {
+        "observed": [10.0, 11.0],
+        "estimated": [12.0, 13.0],
+    }
+    assert len({each.subject.cell for each in series}) == 1
+
+
+def test_an_index_that_joined_estimates_is_made_again(tmp_path):
+    """An index of before that rule is of another version, and is not believed."""
+    estimated(write_run(tmp_path, 0, 1.0))
+    asked(tmp_path)
+    with sqlite3.connect(tmp_path / ".edgebench" / "history.sqlite") as old:
+        old.execute("UPDATE subjects SET source = 'observed'")
+        old.execute("PRAGMA user_version = 3")
+    old.close()
+    _contents, (series,), _place = asked(tmp_path)
+    assert series.subject.source == "estimated"
+
+
 def test_the_index_keeps_itself_out_of_git(tmp_path):
     """Results may be committed; what is made from them need not be."""
     write_run(tmp_path, 0, 1.0)

@@ -23,6 +23,7 @@ from edgebench.harness.predict.memory import (
     RESERVES,
     activation_bytes,
     kv_cache_bytes,
+    kv_read_bytes,
     reserved_bytes,
 )
 from edgebench.harness.predict.predict import Request, predict, prefill_operations
@@ -117,14 +118,76 @@ def test_operations_of_a_prompt_by_hand() -> None:
 
 
 def test_a_long_prompt_is_bound_by_arithmetic() -> None:
-    """Integers where the weights are, floats where they are not."""
+    """Integers where the weights are, float32 where they are that."""
     found = predict(asked(prompt=512))
     assert found.prefill_bound.high == pytest.approx(512 / (prefill_operations(LLAMA, 512) / 400e9))
     large = replace(BOARD, ram=Known(64 * GIB, "made up"))
-    floats = predict(asked("F16", large, prompt=512))
+    floats = predict(asked("F32", large, prompt=512))
     assert floats.prefill_bound.high == pytest.approx(
         512 / (prefill_operations(LLAMA, 512) / 100e9)
     )
+
+
+@pytest.mark.parametrize(
+    ("quantization", "changes", "said"),
+    [
+        ("F16", {"ram": Known(64 * GIB, "made up")}, "16-bit floats"),
+        ("Q4_0", {"int8": Known(None, "nobody says it")}, "8-bit integers"),
+    ],
+)
+def test_no_bound_comes_of_a_unit_that_is_not_the_one(quantization, changes, said) -> None:
+    """Half-precision or integer units may be faster than float32, so that it bounds nothing."""
+    found = predict(asked(quantization, replace(BOARD, **changes)))
+    assert found.prefill_bound.low is None
+    assert said in found.prefill_bound.reason
+    assert found.prefill_rate.low is not None
+
+
+def test_a_short_prompt_is_read_no_faster_than_decoding_reads() -> None:
+    """One token's weights: 35 to 80 % of 20 GB/s, and never all of it."""
+    quick = replace(BOARD, int8=Known(1e15, "made up"))
+    found = predict(asked(device=quick, prompt=1))
+    weights = found.read_per_token - found.memory.kv_cache
+    assert found.prefill_rate.high == pytest.approx(0.80 * 20e9 / weights)
+    assert found.prefill_rate.low == pytest.approx(0.35 * 20e9 / weights, rel=0.01)
+
+
+def test_nothing_is_expected_of_a_prompt_where_the_bandwidth_is_not_known() -> None:
+    """What a prompt reads takes an unknown time then, not none."""
+    found = predict(asked(device=replace(BOARD, bandwidth=Known(None, "nobody says it"))))
+    assert found.ttft.low is None
+    assert "nobody says it" in found.ttft.reason
+    assert found.prefill_bound.high is not None
+
+
+def test_a_measured_bandwidth_is_no_theoretical_peak() -> None:
+    """A framework may read as fast as reading alone does: up to all of it, and it is said so."""
+    measured = replace(BOARD, bandwidth=Known(20e9, "Measured by edgebench", measured=True))
+    found = predict(asked(device=measured))
+    assert found.decode_rate.high == pytest.approx(found.decode_bound.high)
+    said = " ".join(found.assumptions)
+    assert "20.0 GB/s, measured (" in said
+    assert "20.0 GB/s, the theoretical peak (" not in said
+
+
+def test_a_gpu_is_not_bound_by_what_the_cores_measured() -> None:
+    """The probe reads with the CPU's threads; a GPU beside them may read faster."""
+    profile = find_profile("jetson-orin-nano")
+    figure = profile.memory.bandwidth_bytes_per_s.model_copy(update={"basis": "measured"})
+    memory = profile.memory.model_copy(update={"bandwidth_bytes_per_s": figure})
+    facts = facts_of(profile.model_copy(update={"memory": memory}), "gpu")
+    assert facts.bandwidth.value is None
+    assert "CPU" in facts.bandwidth.said
+
+
+def test_layers_with_a_window_read_no_more_than_that() -> None:
+    """Gemma 2: of 26 layers 13 see 4096 of 8192 tokens; 4 heads of 256 numbers, 2 bytes each."""
+    gemma = decoder_of("gemma2-2b")
+    per_layer_and_token = 2 * 4 * 256 * 2
+    assert kv_read_bytes(gemma, 8192, 2) == per_layer_and_token * (13 * 8192 + 13 * 4096)
+    assert kv_read_bytes(gemma, 4096, 2) == kv_cache_bytes(gemma, 4096, 2)
+    found = predict(replace(asked(), model=gemma, context=8192))
+    assert any("13 of 26 layers" in each for each in found.assumptions)
 
 
 def test_a_prompt_of_one_token_is_bound_by_reading() -> None:

@@ -8,11 +8,15 @@ import pytest
 from choice_run import choice_data, steady
 
 from edgebench.harness.predict.device import DeviceFacts, Known
+from edgebench.harness.predict.estimate import Estimate
 from edgebench.harness.results.model import Summary
+from edgebench.reports.format import Scale
 from edgebench.reports.frameworks_table import frameworks_table
 from edgebench.reports.languages import language
 from edgebench.reports.opening import opening
 from edgebench.reports.platforms_table import platforms_table, predictions
+from edgebench.reports.predicted import _value
+from edgebench.reports.published.cells import Footnotes
 from edgebench.reports.sections import table_sections
 from edgebench.reports.selection.select import selection_of
 from edgebench.reports.sentences import plain
@@ -35,7 +39,7 @@ PHONE = DeviceFacts(
 )
 
 
-def run_with(*devices, read=READ, mbu=None, peak=None, cached=None):
+def run_with(*devices, read=READ, mbu=None, peak=None, cached=None, threads=2, flags=()):
     """The sample run with predicted devices, and these figures in all of its cells."""
     variants = {name: steady(decode_rate=rate, ttft_s=0.1) for name, rate in RATES.items()}
     data = choice_data(variants)
@@ -47,9 +51,17 @@ def run_with(*devices, read=READ, mbu=None, peak=None, cached=None):
     if peak is not None:
         extra["peak_rss_bytes"] = summary(peak, "byte")
     cells = {
-        place: cell.model_copy(update={"metrics": {**cell.metrics, **extra}})
+        place: cell.model_copy(
+            update={"metrics": {**cell.metrics, **extra}, "flags": [*cell.flags, *flags]}
+        )
         for place, cell in data.cells.items()
     }
+    told = [
+        each.model_copy(update={"effective_options": {"threads": threads}})
+        for each in data.record.variants
+    ]
+    record = data.record.model_copy(update={"variants": told})
+    data = replace(data, run=replace(data.run, record=record))
     by_variant = {
         name: {**found, "weight_bytes_per_token": summary(read, "byte")} if read else found
         for name, found in data.by_variant.items()
@@ -101,13 +113,63 @@ def test_keys_and_values_are_read_too():
 
 def test_a_broken_utilisation_calibrates_nothing():
     """What is above the measured bandwidth can't be right, here or elsewhere."""
-    data = run_with(PHONE, mbu=(1.1, 1.2, 1.3))
-    cells = {
-        place: cell.model_copy(update={"flags": [*cell.flags, "above_bandwidth"]})
-        for place, cell in data.cells.items()
-    }
-    found, _row, _table = row_of(replace(data, cells=cells))
+    data = run_with(PHONE, mbu=(1.1, 1.2, 1.3), flags=["above_bandwidth"])
+    table = platforms_table(data)
+    assert not [each for each in table.rows if each.predicted]
+    assert not predictions(data)
+    assert table.rows[0].remarks == ("broken: above the memory's bandwidth",)
+    assert "left out: broken, above the memory's bandwidth" in table.footnotes
+
+
+@pytest.mark.parametrize("flag", ["noisy", "contended", "unstable_warmup"])
+def test_an_unsteady_cell_calibrates_nothing(flag):
+    """The general range is taken, 35 to 80 % of 500 tokens/s, and the footnote says why."""
+    found, _row, table = row_of(run_with(PHONE, mbu=(0.5, 0.55, 0.6), flags=[flag]))
     assert found["decode_rate"].low == pytest.approx(175)
+    assert "is not used" in table.footnotes[found["decode_rate"].footnote - 1]
+
+
+def test_one_thread_says_nothing_of_a_machine():
+    """The sample's machine has one core with two threads: a cell of all of them calibrates."""
+    data = run_with(PHONE, mbu=(0.5, 0.55, 0.6), threads=1)
+    machine = data.record.machine.model_copy(update={"physical_cpus": 2})
+    part = replace(data.parts[0], record=data.record.model_copy(update={"machine": machine}))
+    found, _row, table = row_of(replace(data, parts=(part,)))
+    assert found["decode_rate"].low == pytest.approx(175)
+    assert "not of all cores" in table.footnotes[found["decode_rate"].footnote - 1]
+
+
+def test_a_measured_bandwidth_takes_the_share_as_it_is():
+    """50 to 60 % of a measured bandwidth are 50 to 60 % of another one that was measured."""
+    measured = replace(PHONE, bandwidth=Known(50e9, "measured there", measured=True))
+    found, _row, table = row_of(run_with(measured, mbu=(0.5, 0.55, 0.6)))
+    assert found["decode_rate"].low == pytest.approx(250)
+    assert found["decode_rate"].high == pytest.approx(300)
+    said = table.footnotes[found["decode_rate"].footnote - 1]
+    assert "measured and not a theoretical peak" in said
+
+
+def test_weights_alone_may_be_too_large():
+    """A token reads 6 GB here, whose peak of memory nobody told; a phone leaves 4.8 GiB."""
+    cells, row, _table = row_of(run_with(PHONE, read=6e9))
+    assert row.remarks == ("predicted", "does not fit")
+    assert cells["decode_rate"].sort is None
+
+
+def test_devices_of_one_name_are_told_apart_and_say_what_computes():
+    """Two sizes of a board share a name; their keys do not."""
+    boards = [replace(PHONE, key=f"board:{size}GiB") for size in (4, 8)]
+    table = platforms_table(run_with(*boards))
+    names = [each.variant for each in table.rows if each.predicted]
+    assert names == ["A phone (board:4GiB, CPU)", "A phone (board:8GiB, CPU)"]
+
+
+def test_a_low_end_does_not_look_like_nothing():
+    """0.35 to 0.8 tokens/s of 1 at most: two digits of each."""
+    cells, _row, _table = row_of(run_with(replace(PHONE, bandwidth=Known(0.03e9, "made up"))))
+    assert cells["decode_rate"].text.startswith("0.1")
+    slow = _value(Estimate.of("token/s", 0.034, 31.0), Scale("token/s"), Footnotes(), None)
+    assert slow.text == "0.034–31"
 
 
 def test_what_does_not_fit_has_no_rate():

@@ -457,3 +457,40 @@ def test_a_stand_in_has_not_the_abilities_of_what_it_stands_for():
         "Needed is running in a browser; what a document says of MLC LLM is not of TVM, built by "
         "edgebench."
     )
+
+
+def test_a_score_of_an_estimate_is_an_estimate():
+    """What is made of an estimated energy is estimated: in the table, its sources and in words."""
+    run = choice_run(
+        {"a": steady(**{RATE: 100.0, ENERGY: 4.0}), "b": steady(**{RATE: 50.0, ENERGY: 1.0})}
+    )
+    trials = tuple(
+        each.model_copy(
+            update={
+                "metrics": {
+                    key: value.model_copy(update={"source": "estimated"})
+                    if key == ENERGY
+                    else value
+                    for key, value in each.metrics.items()
+                }
+            }
+        )
+        for each in run.trials
+    )
+    data = build_report_data(replace(run, trials=trials))
+    found = measured_answer(data, Requirements())
+
+    score = cells_of(found, "b")["score"]
+    assert (score.source, score.chip) == ("estimated", "estimated")
+    assert "score" not in found.table.sources().partition("derived (")[2].partition(")")[0]
+    assert "estimated (" in found.table.sources()
+    assert {each.score_source for each in found.candidates} == {"estimated"}
+    assert ", estimated, in " in said(found)
+
+
+def test_a_score_of_measurements_is_derived():
+    """Without any estimate no score is called one."""
+    found = answer({"a": A, "b": B, "c": C})
+    score = cells_of(found, "a")["score"]
+    assert (score.source, score.chip) == ("derived", "")
+    assert "estimated" not in said(found)

@@ -1,0 +1,41 @@
+"""What may stand as a board's address on ssh's command line."""
+
+from __future__ import annotations
+
+import shlex
+
+from edgebench.harness.scenario.problems import quote
+
+REMEDY = "Write USER@HOST, or a name of your OpenSSH configuration."
+
+# What OpenSSH itself refuses since 9.6: a configuration may put both into a command (%h, %r).
+_NOT_IN_HOST = frozenset("'`\"$\\;&<>|(){}")
+_NOT_IN_USER = frozenset("'`\";&<>|(){}")
+
+
+def why_no_address(text: str) -> str | None:
+    """What is wrong with an address, as the rest of a sentence about it; None where it is right."""
+    user, at, host = text.rpartition("@")
+    # A leading dash would make it an option of ssh, and an option may run a command here.
+    if text.startswith("-") or host.startswith("-"):
+        return "begins with a dash, as an option does"
+    if not host or (at and not user):
+        return "has nothing before its @" if host else "names no host"
+    if any(letter.isspace() or not letter.isprintable() for letter in text):
+        return "holds a space or a control character"
+    signs = [letter for letter in user if letter in _NOT_IN_USER]
+    signs += [letter for letter in host if letter in _NOT_IN_HOST]
+    if signs or user.endswith("\\"):
+        return f"holds {signs[0] if signs else chr(92)}, which means something to a shell"
+    return None
+
+
+def refusal(text: str) -> str | None:
+    """The sentence about a wrong address; None where it is right."""
+    why = why_no_address(text)
+    return None if why is None else f"{quote(text)} is no address for ssh: it {why}"
+
+
+def quoted(address: str) -> str:
+    """An address as a word of a command that a person may copy."""
+    return shlex.quote(address)
