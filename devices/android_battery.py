@@ -5,8 +5,9 @@ a terminal on the phone itself.
 
 Voltage is in millivolts and temperature in tenths of a degree in ``dumpsys battery`` (Android's
 ``BatteryManager``). The unit of the current is not one: Android asks for microamperes and some
-makers give milliamperes; and its sign is one way on some phones and the other on the rest. A
-phone that works draws more than 20 mA and less than 20 A, which tells the units apart.
+makers give milliamperes; and its sign is one way on some phones and the other on the rest. The
+unit is decided once for a phone, by the largest of the currents that it tells while the meter
+proves itself: see `unit_of`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ REST_S = 0.5
 COMMAND_S = 10.0
 MILLI = 1e3
 MICRO = 1e6
-MOST_MILLIAMPERES = 20_000
+MOST_PHONE_W = 30.0
+"""Of a battery: no phone draws more."""
+LEAST_PHONE_W = 0.02
+"""A phone that answers a shell draws more."""
 DISCHARGING, NOT_CHARGING = 3, 4
 """Of ``BatteryManager``: 2 is charging, 5 full."""
 UNPLUG = "unplug the phone: run over Wi-Fi (adb tcpip 5555, adb connect ADDRESS)"
@@ -90,10 +94,18 @@ def parse_dumpsys(text: str) -> BatteryState | None:
     )
 
 
-def amperes(current: int) -> float:
-    """The size of a current, in amperes, of whichever unit; see the top of this module."""
-    size = abs(current)
-    return size / MILLI if size <= MOST_MILLIAMPERES else size / MICRO
+def unit_of(largest: int, volts: float) -> float | None:
+    """How many of a phone's units an ampere has: `MILLI` or `MICRO`; None where that is open.
+
+    Args:
+        largest: the largest current that it told while it was looked at, without its sign.
+        volts: its battery's voltage.
+    """
+    for unit in (MILLI, MICRO):
+        # The other one would be less than a phone needs to answer, or more than any draws.
+        if LEAST_PHONE_W <= largest / unit * volts <= MOST_PHONE_W:
+            return unit
+    return None
 
 
 def find_android(
@@ -136,10 +148,38 @@ def _meter(
     refusal = _no_measuring(state)
     if refusal is not None:
         return refusal
-    read_w = _gauge(run) or _dumped(run)
-    found = prove(NAME, read_w, clock, limit_s=PROOF_S, rest=lambda: rest(REST_S), changes=2)
+    read = _gauge(run) or _dumped(run)
+    largest, volts = 0, 0.0
+
+    def seen() -> float:
+        nonlocal largest, volts
+        current, volts = read()
+        largest = max(largest, abs(current))
+        return float(abs(current))
+
+    found = prove(
+        NAME,
+        seen,
+        clock,
+        limit_s=PROOF_S,
+        rest=lambda: rest(REST_S),
+        changes=2,
+        is_power=False,
+    )
     if isinstance(found, Refusal):
         return found
+    per_ampere = unit_of(largest, volts)
+    if per_ampere is None:
+        return Refusal(f"{NAME}: whether its currents, up to {largest}, are mA or uA can't be told")
+
+    def read_w() -> float:
+        current, at_volts = read()
+        watts = abs(current) / per_ampere * at_volts
+        if watts > MOST_PHONE_W:
+            msg = f"it says {watts:.6g} W, more than a phone draws"
+            raise OSError(msg)
+        return watts
+
     return Poller(clock, INTERVAL_S).gauge(NAME, read_w, found)
 
 
@@ -153,33 +193,33 @@ def _no_measuring(state: BatteryState) -> Refusal | None:
     return None
 
 
-def _gauge(run: Callable[[Sequence[str]], str]) -> Callable[[], float] | None:
-    """Watts from the fuel gauge's files, or None where this user may not read them."""
+def _gauge(run: Callable[[Sequence[str]], str]) -> Callable[[], tuple[int, float]] | None:
+    """Current, as told, and volts, of the fuel gauge's files; None where they may not be read."""
     files = [f"{FOLDER}/{name}" for name in ("status", "current_now", "voltage_now")]
 
-    def read_w() -> float:
+    def read() -> tuple[int, float]:
         status, current, voltage = _lines(run(["cat", *files]), 3)
         if status != "Discharging":
             raise NotMeasuringError(ON_CABLE)
-        return _product(_whole(current), _volts(_whole(voltage)))
+        return _both(_whole(current), _volts(_whole(voltage)))
 
     try:
-        read_w()
+        read()
     except OSError:
         return None
-    return read_w
+    return read
 
 
-def _dumped(run: Callable[[Sequence[str]], str]) -> Callable[[], float]:
-    """Watts from what ``dumpsys`` prints; few phones print a current."""
+def _dumped(run: Callable[[Sequence[str]], str]) -> Callable[[], tuple[int, float]]:
+    """The same from what ``dumpsys`` prints; few phones print a current."""
 
-    def read_w() -> float:
+    def read() -> tuple[int, float]:
         state = _state(run)
         if _no_measuring(state) is not None:
             raise NotMeasuringError(ON_CABLE)
-        return _product(state.current, state.voltage_v)
+        return _both(state.current, state.voltage_v)
 
-    return read_w
+    return read
 
 
 def _state(run: Callable[[Sequence[str]], str]) -> BatteryState:
@@ -190,11 +230,11 @@ def _state(run: Callable[[Sequence[str]], str]) -> BatteryState:
     return state
 
 
-def _product(current: int | None, volts: float | None) -> float:
+def _both(current: int | None, volts: float | None) -> tuple[int, float]:
     if current is None or volts is None:
         msg = "the phone does not tell its battery's current to this user"
         raise OSError(msg)
-    return amperes(current) * volts
+    return current, volts
 
 
 def _volts(voltage: int | None) -> float | None:

@@ -61,7 +61,7 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
     """The CPUs of a kernel list such as ``0-3,8``; what is not such a list is no CPU."""
     cpus: set[int] = set()
     for part in text.strip().split(","):
-        match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+        match = re.fullmatch(r"\s*([0-9]{1,5})(?:-([0-9]{1,5}))?\s*", part)
         if match:
             first = int(match[1])
             cpus.update(range(first, int(match[2] or first) + 1))

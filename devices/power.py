@@ -110,6 +110,9 @@ decides what it covers, and some never wired it up. A battery covers the whole d
 too, and changes every few seconds only.
 """
 
+KINDS = tuple(dict.fromkeys(each.partition(":")[0] for each in ORDER))
+"""What a meter's name may begin with."""
+
 
 def find_meters(
     sysfs: Path = Path("/sys"),

@@ -7,7 +7,7 @@ covers is up to its maker. ``intel-rapl-mmio:N`` is a second way to the same pac
 
 On AMD, ``core`` reads the register of one core of the package (MSR C001_029A is there once for
 each core, and the kernel's driver reads it on one CPU of a package), so it is no meter of the
-cores.
+cores, and is left out.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.artifacts import BITS, expected_bytes
 from edgebench.harness.store.sources import PathSource, SyntheticSource
+from edgebench.harness.store.space import human_bytes
 from edgebench.models.shapes import SHAPES
 
 if TYPE_CHECKING:
@@ -79,9 +80,12 @@ def refuse_if_too_large(
     memory, says = min(known)
     if needed_bytes < memory - SYSTEM_BYTES:
         return None
+    keeps = f"{SYSTEM_BYTES / GIB:.1f} GiB of it for the system"
+    if memory <= SYSTEM_BYTES:
+        keeps = f"no more than the {_size(SYSTEM_BYTES)} that a system keeps"
     return (
-        f"the model's {_gib(needed_bytes)} do not fit into the device's memory, which is "
-        f"{_gib(memory)} {says}, {_gib(SYSTEM_BYTES)} of it for the system"
+        f"the model's {_size(needed_bytes)} do not fit into the device's memory, which is "
+        f"{_size(memory)} {says}, {keeps}"
     )
 
 
@@ -93,8 +97,8 @@ def contradiction(profile: DeviceProfile | None, machine_memory_bytes: int) -> s
     if _LESS * claimed <= machine_memory_bytes <= _MORE * claimed:
         return None
     return (
-        f"the profile {profile.key} says {_gib(claimed)} of memory, and the machine says "
-        f"{_gib(machine_memory_bytes)}: is it the right profile? The smaller one is believed"
+        f"the profile {profile.key} says {_size(claimed)} of memory, and the machine says "
+        f"{_size(machine_memory_bytes)}: is it the right profile? The smaller one is believed"
     )
 
 
@@ -133,5 +137,5 @@ def least_of(name: str, nbytes: int, quantization: str) -> int | None:
     return expected_bytes(name, nbytes, quantization) // _MISTAKEN_BY
 
 
-def _gib(number: float) -> str:
-    return f"{number / GIB:.1f} GiB"
+def _size(number: float) -> str:
+    return human_bytes(int(number))

@@ -184,6 +184,8 @@ class Preparation:
         ]
         if all(item.failure for item in prepared):
             return Prepared(tuple(prepared), (), {}, tasks=tasks)
+        if note := self._room.contradiction():
+            self._observer.note(note)
         prepared = [self.not_even_fetched(item, source) for item in prepared]
         if all(item.failure for item in prepared):
             return Prepared(tuple(prepared), (), {}, tasks=tasks)
@@ -191,8 +193,6 @@ class Preparation:
         file = self._store.fetch(
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
-        if note := self._room.contradiction():
-            self._observer.note(note)
         prepared = [self._fitting(self._artifact(item, file)) for item in prepared]
         prompts = len(tasks) + len(texts) < len(scenario.workloads)
         made = self._prompts(scenario, prepared, file) if prompts else Tokenized((), {})

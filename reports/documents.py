@@ -11,6 +11,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from edgebench.reports.document_figures import Pair, format_pairs, framework_pairs
+from edgebench.reports.engines import made_up_text
 from edgebench.reports.format import CHANGE, Shown, number, percent, shown
 from edgebench.reports.formats_quoted import published_formats_table
 from edgebench.reports.framework_choice import standings
@@ -62,11 +63,14 @@ def document_notes(data: ReportData) -> DocumentNotes:
         ("frameworks", _("The chapter's frameworks, against this run"), framework_pairs(data)),
         ("formats", _("The chapter's formats, against this run"), format_pairs(data)),
     )
-    tables = tuple(_table(f"documents-{key}", title, pairs) for key, title, pairs in found if pairs)
+    made_up = commas(dict.fromkeys(filter(None, map(made_up_text, data.record.variants))))
+    tables = tuple(
+        _table(f"documents-{key}", title, pairs, made_up) for key, title, pairs in found if pairs
+    )
     return DocumentNotes((*tables, published_formats_table()), (*_conditions(data), *_physics()))
 
 
-def _table(key: str, title: str, pairs: Sequence[Pair]) -> Table:
+def _table(key: str, title: str, pairs: Sequence[Pair], made_up: str) -> Table:
     columns = (
         words_column("published", _("Published"), _("published")),
         words_column("own", _("This run"), _("this run")),
@@ -80,7 +84,7 @@ def _table(key: str, title: str, pairs: Sequence[Pair]) -> Table:
         key=key,
         workload=title,
         columns=columns,
-        rows=tuple(_row(place, each, shared) for place, each in enumerate(pairs)),
+        rows=tuple(_row(place, each, shared, made_up) for place, each in enumerate(pairs)),
         footnotes=(),
         remarks=(),
         texts=TableTexts(
@@ -105,7 +109,7 @@ def _shared(pairs: Sequence[Pair]) -> tuple[str, ...]:
     )
 
 
-def _row(place: int, pair: Pair, shared: Sequence[str]) -> Row:
+def _row(place: int, pair: Pair, shared: Sequence[str], made_up: str) -> Row:
     document = published_frameworks().document
     text = _ours(pair)
     last = pair.last or pair.own
@@ -114,7 +118,7 @@ def _row(place: int, pair: Pair, shared: Sequence[str]) -> Row:
     ratio = "" if pair.scale is CHANGE else _ratio(pair)
     return Row(
         variant=pair.what,
-        engine="",
+        engine=made_up,
         place=place,
         repetitions=min(pair.own.n, last.n),
         remarks=(),

@@ -28,7 +28,7 @@ from edgebench.reports.roofline import rooflines
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
 
@@ -37,14 +37,22 @@ if TYPE_CHECKING:
     from edgebench.reports.roofline import Reached, Roofline
 
 HEIGHT = 300
+POINTS = 72
+"""In an inch."""
 GIGA = 1e9
 MOST_VARIANTS = 40
 MOST_NAMED = 5
-ROOF_TEXT = 80
-"""Room for the figure at the level roof, in pixels."""
+FONT_SIZE = 9.5
+LETTER = 0.62
+"""Width of a letter or digit of the roofs' figures, of its height."""
+GAP = 8
+"""Between a roof and its figure, in pixels."""
 
 _ROOM = 1.7
 """Around the points, times."""
+
+_WIDER = (1, 1.5, 2, 3, 5, 8, 13, 21, 34)
+"""Tried in turn: how many times more room there is on the left."""
 
 
 def roofline_plots(data: ReportData, *, name: str) -> tuple[Plot, ...]:
@@ -135,8 +143,13 @@ def _axes(axes: Axes, found: Roofline, points: Sequence[Reached]) -> None:
     axes.set_yscale("log")
     along = [each.intensity for each in points] + [found.ridge]
     up = [each.flop_rate / GIGA for each in points]
-    axes.set_xlim(min(along) / _ROOM, max(along) * _ROOM)
     axes.set_ylim(min(up) / _ROOM, found.flop_rate / GIGA * _ROOM)
+    # Left of the slope and below the level roof there is never a point that can be right: the
+    # figures of both stand there, and get the room that they need.
+    for widened in _WIDER:
+        axes.set_xlim(min(along) / (_ROOM * widened), max(along) * _ROOM)
+        if _has_room(axes, found):
+            break
     for axis in (axes.xaxis, axes.yaxis):
         low, high = axis.get_view_interval()
         axis.set_major_locator(LogLocator(subs=(1,) if high / low > 1000 else (1, 2, 5)))  # noqa: PLR2004
@@ -154,20 +167,36 @@ def _roofs(axes: Axes, found: Roofline) -> None:
         measured = {"linestyle": "solid"} if found.memory else {}
         axes.plot([begin, found.ridge], [begin * slope, top], **line | measured)
     axes.plot([max(found.ridge, left), right], [top, top], **line)
-    written: dict[str, Any] = {"color": svg.MUTED, "fontsize": 9.5}
-    to_pixels, back = axes.transData, axes.transData.inverted()
-    (x0, _y0), (x1, y1) = to_pixels.transform([(left, top), (found.ridge, top)])
-    # Left of the ridge and above the slope there is never a point.
-    free = x1 - x0 > ROOF_TEXT
-    x, y = back.transform((x1 - 8, y1)) if free else (right, top * 1.08)
-    place = "center" if free else "bottom"
-    axes.text(x, y, f"≥ {_figure(top)} GFLOP/s", ha="right", va=place, **written)
+    written: dict[str, Any] = {"color": svg.MUTED, "fontsize": FONT_SIZE, "ha": "right"}
+    back = axes.transData.inverted()
+    for (across, up), said, place in _labels(axes, found):
+        x, y = back.transform((across, up))
+        axes.text(x, y, said, va=place, **written)
+
+
+def _labels(axes: Axes, found: Roofline) -> Iterator[tuple[tuple[float, float], str, str]]:
+    """The right ends of the roofs' figures in pixels, what they say, and how they stand on it."""
+    left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
+    top, slope = found.flop_rate / GIGA, found.slope / GIGA
+    to_pixels = axes.transData
+    x, y = to_pixels.transform((found.ridge, top))
+    yield (x - GAP, y), f"≥ {_figure(top)} GFLOP/s", "center"
+    begin = max(left, bottom / slope)
     if begin < found.ridge:
         middle = math.sqrt(begin * found.ridge)
-        across, up = to_pixels.transform((middle, middle * slope))
-        x, y = back.transform((across - 7, up + 7))
+        x, y = to_pixels.transform((middle, middle * slope))
         said = f"{_figure(slope)} GB/s" if found.memory else f"≥ {_figure(slope)} GB/s"
-        axes.text(x, y, said, ha="right", va="bottom", **written)
+        yield (x - GAP, y + GAP), said, "bottom"
+
+
+def _has_room(axes: Axes, found: Roofline) -> bool:
+    """Whether the roofs' figures stand within the picture, and not on the figures of its axis."""
+    edge = axes.transData.transform((axes.get_xlim()[0], axes.get_ylim()[0]))[0]
+    letter = LETTER * FONT_SIZE * axes.figure.dpi / POINTS
+    return all(
+        right - len(said) * letter > edge + GAP
+        for (right, _up), said, _place in _labels(axes, found)
+    )
 
 
 def _steps(axes: Axes, found: Roofline) -> list[tuple[float, float]]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from edgebench.reports.colours import framework_colours
+from edgebench.reports.engines import made_up_text
 from edgebench.reports.format import Scale
 from edgebench.reports.languages import _
 from edgebench.reports.table_model import Column, Row, Table, TableTexts, Value
@@ -136,8 +137,9 @@ def options_table(data: ReportData, found: Options) -> Table | None:
         return None
     columns = [_words(f"option-{place}", name, name) for place, name in enumerate(found.differing)]
     colours = _colours(data)
+    made_up = {each.id: made_up_text(each) for each in data.record.variants}
     rows = [
-        _row(variant, place, values, colours.get(variant, ""))
+        _row(variant, place, values, colours.get(variant, ""), made_up.get(variant, ""))
         for place, (variant, values) in enumerate(found.rows)
     ]
     return _table("options", _("Options that differ"), columns, rows, how="")
@@ -155,9 +157,9 @@ def _number(key: str, label: str, short: str, unit: str) -> Column:
     return Column(key, label, short, Scale(unit), None)
 
 
-def _row(name: str, place: int, texts: Sequence[str], colour: str = "") -> Row:
+def _row(name: str, place: int, texts: Sequence[str], colour: str = "", engine: str = "") -> Row:
     values = tuple(Value(text) for text in texts)
-    return Row(name, "", place, 0, (), failed=False, values=values, colour=colour)
+    return Row(name, engine, place, 0, (), failed=False, values=values, colour=colour)
 
 
 def _table(

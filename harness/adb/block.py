@@ -15,7 +15,6 @@ from edgebench.harness.errors import (
     BoardLinkError,
     RunnerError,
     RunnerRefusedError,
-    RunnerTimeoutError,
 )
 from edgebench.harness.failures import failure_of
 from edgebench.harness.measure import before_block, log_name
@@ -165,10 +164,12 @@ class _Block:
         try:
             program = self._board.place_tool(self._tool_file, bench.transferring)
             model = self._board.place(item.file, bench.transferring)
+            asks = not self._tool.changing.isdisjoint(wanted.options)
+            usage = self._board.usage(program) if asks else ""
         except BoardLinkError:
             self._board.lost()
             raise
-        return program, replace(wanted, model=model)
+        return program, replace(wanted, model=model, usage=usage)
 
     def _repetitions(
         self, program: Program, wanted: Wanted, count: int, log: IO[bytes]
@@ -200,12 +201,13 @@ class _Block:
             traces = meters.traces()
             self._bench.note_lost(traces)
             return Start(ask, self._tool.read(ask, wanted, ended.lines), ended, traces)
-        except (BoardLinkError, RunnerTimeoutError) as error:
-            # A tool that was too slow has been ended, unless the device did not answer to that.
-            if isinstance(error, BoardLinkError) or run.pid is not None:
-                self._board.lost(run.pid, program.path)
+        except BoardLinkError:
+            self._board.lost()
             raise
         finally:
+            # It has been ended, unless the device did not answer to that.
+            if run.left is not None:
+                self._board.lost(run.left)
             self._tail = run.tail()
 
     def _record_load(self, starts: Sequence[Start], stamp: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -14,13 +16,14 @@ from edgebench.devices.power import PowerSettings
 from edgebench.devices.proof import Refusal
 from edgebench.harness.adb.copying import Copies
 from edgebench.harness.adb.phone import Phone, ask, celsius
-from edgebench.harness.adb.running import Program, end_process
+from edgebench.harness.adb.running import Program, end_start
 from edgebench.harness.board import MeterFacts, Meters
 from edgebench.harness.errors import (
     BoardLinkError,
     BoardUnfitError,
     ModelError,
     RunnerRefusedError,
+    UsageError,
 )
 from edgebench.harness.ssh.copying import Part, parts_of
 from edgebench.harness.store.hashing import sha256_file
@@ -54,6 +57,9 @@ class AdbBoard:
         power: which meters to use.
         away_s: how long to wait for it where it went away.
         sleep: waits.
+
+    Raises:
+        UsageError: the folder can't be used.
     """
 
     remote = True
@@ -67,6 +73,11 @@ class AdbBoard:
         away_s: float = AWAY_S,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
+        # Its files' paths begin with it: "-x" would be an option, and llama-bench reads a comma as
+        # the end of a path.
+        if not folder.startswith("/") or "," in folder:
+            msg = f"device.folder: {folder!r} is no path from the root, or has a comma in it"
+            raise UsageError(msg, remedy=f"Leave it out, or write one such as {DEFAULT_FOLDER}.")
         self.adb = adb
         self._copies = Copies(adb, folder)
         self._power = power or PowerSettings()
@@ -75,9 +86,10 @@ class AdbBoard:
         self._phone: Phone | None = None
         self._placed: dict[str, str] = {}
         self._programs: dict[Path, Program] = {}
+        self._usages: dict[Program, str] = {}
         self._meters: tuple[PowerMeter, ...] | None = None
         self._refusals: tuple[str, ...] = ()
-        self._left_running: tuple[int, str] | None = None
+        self._left_running: list[str] = []
         self._away = False
 
     @property
@@ -115,8 +127,10 @@ class AdbBoard:
             except ModelError as error:
                 raise BoardUnfitError(error.message, remedy=error.remedy) from error
             below = f"models/{file.sha256[:HASH_DIGITS]}"
+            name = name_there(file.name)
+            parts = [replace(each, path=name + each.path[len(file.name) :]) for each in parts]
             folder = self._copies.place(below, parts, tell, mode="644")
-            self._placed[file.sha256] = str(PurePosixPath(folder) / file.name)
+            self._placed[file.sha256] = str(PurePosixPath(folder) / name)
         return self._placed[file.sha256]
 
     def place_tool(self, tool: Path, tell: Progress) -> Program:
@@ -133,13 +147,23 @@ class AdbBoard:
             self._programs[tool] = made
         return self._programs[tool]
 
+    def usage(self, program: Program) -> str:
+        """What a tool prints of its options; asked once.
+
+        Raises:
+            BoardError: the device did not answer.
+        """
+        if program not in self._usages:
+            self._usages[program] = self.adb.shell(program.usage_script()).out
+        return self._usages[program]
+
     # A device that goes away -------------------------------------------------------------------
 
-    def lost(self, pid: int | None = None, path: str = "") -> None:
-        """The link broke, while a process of the program at `path` may still have run there."""
+    def lost(self, word: str | None = None) -> None:
+        """The link broke, while a tool that was started with this word may still run there."""
         self._away = True
-        if pid is not None:
-            self._left_running = pid, path
+        if word is not None:
+            self._left_running.append(word)
 
     def reach(self) -> None:
         """Wait for a device that went away, and end what was left running there.
@@ -151,15 +175,15 @@ class AdbBoard:
         while self._away:
             try:
                 self.adb.find()
-                if self._left_running is not None:
-                    end_process(self.adb, *self._left_running)
+                for word in self._left_running:
+                    end_start(self.adb, word)
             except BoardLinkError:
                 if waited_s >= self._away_s:
                     raise
                 self._sleep(POLL_S)
                 waited_s += POLL_S
             else:
-                self._away, self._left_running = False, None
+                self._away, self._left_running = False, []
 
     # Meters ------------------------------------------------------------------------------------
 
@@ -198,7 +222,10 @@ class AdbBoard:
         refusals: list[Refusal] = []
         if settings.command is not None:
             external = find_external(settings.command, time.perf_counter_ns)
-            (refusals if isinstance(external, Refusal) else found).append(external)  # type: ignore[arg-type]
+            if isinstance(external, Refusal):
+                refusals.append(external)
+            else:
+                found.append(external)
         if settings.meter in {None, "battery"}:
             of_phone, why_not = find_android(time.perf_counter_ns, self.adb.run)
             found += of_phone
@@ -233,6 +260,14 @@ def adb_board(serial: str, folder: str | None, power: PowerSettings) -> AdbBoard
     from edgebench.harness.adb.client import Adb, adb_words  # noqa: PLC0415 - it starts programs
 
     return AdbBoard(Adb(serial, adb_words()), folder or DEFAULT_FOLDER, power)
+
+
+def name_there(name: str) -> str:
+    """A model's name on the device, where its folder already tells it apart from others.
+
+    A comma ends a path for llama-bench, and a tool may take other characters for something.
+    """
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip("-") or "model"
 
 
 def tool_parts(tool: Path, tell: Progress) -> list[Part]:

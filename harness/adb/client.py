@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +27,7 @@ START_S: Final = 60.0
 """The first call starts adb's server."""
 
 EXIT: Final = "edgebench: exit "
-_EXIT_LINE: Final = re.compile(rf"{EXIT}(\d+)\s*$")
+_EXIT_LINE: Final = re.compile(rf"{EXIT}([0-9]{{1,3}})\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,18 @@ class Adb:
     """
 
     def __init__(self, serial: str, words: Sequence[str]) -> None:
-        if serial.startswith("-") or serial.split() != [serial]:
+        # It may hold spaces: whoever made the phone chose it.
+        if (
+            serial.startswith("-")
+            or serial != serial.strip()
+            or not serial.isprintable()
+            or not serial
+        ):
             msg = f"{serial!r} is no serial number of an Android device"
             raise UsageError(msg, remedy="Write what `adb devices` prints.")
         self.serial = serial
         self._words = list(words)
+        self._models: list[str] | None = None
 
     def find(self) -> None:
         """Make sure that the device can be used; `ANY` becomes its serial number.
@@ -106,21 +113,32 @@ class Adb:
 
     def attached(self) -> list[Attached]:
         """All devices that adb knows."""
-        done = self._call([*self._words, "devices", "-l"], START_S)
+        found = []
+        for line in self._listed():
+            # A tab, since both may have spaces: "no permissions (user is not in the group …)".
+            serial, tab, said = line.rstrip().rpartition("\t")
+            if not tab or line.startswith("*"):
+                continue
+            state = "no permissions" if said.startswith("no permissions") else said.split(" ")[0]
+            found.append(Attached(serial.rstrip(), state))
+        return [replace(each, about=self._model(each)) for each in found]
+
+    def _model(self, device: Attached) -> str:
+        """The model of a device, for people; empty where adb does not tell."""
+        if self._models is None:
+            self._models = self._listed("-l")
+        # Columns, so that only whoever knows the serial number can tell where it ends.
+        start = f"{device.serial:<22} {device.state} "
+        lines = (each for each in self._models if each.startswith(start))
+        found = (re.search(r" model:(\S+)", each[len(start) - 1 :]) for each in lines)
+        return next((each[1] for each in found if each), "")
+
+    def _listed(self, *more: str) -> list[str]:
+        """The lines of ``adb devices``, below what adb says of itself."""
+        done = self._call([*self._words, "devices", *more], START_S)
         if done.code:
             raise diagnosis.adb_failed(done.err or done.out)
-        found = []
-        _, _, listed = done.out.partition("List of devices attached")
-        for line in listed.splitlines():
-            # The state may be two words: "no permissions (user is not in the plugdev group)".
-            serial, _, rest = line.strip().partition(" ")
-            if not serial or line.startswith("*"):
-                continue
-            rest = rest.strip()
-            state = "no permissions" if rest.startswith("no permissions") else rest.split(" ")[0]
-            model = re.search(r"model:(\S+)", rest)
-            found.append(Attached(serial, state, model[1] if model else ""))
-        return found
+        return done.out.partition("List of devices attached")[2].splitlines()
 
     def shell(self, command: str, timeout_s: float = QUICK_S) -> Done:
         """Run a command in the device's shell.
@@ -159,7 +177,8 @@ class Adb:
         Raises:
             BoardError: it could not be copied.
         """
-        words = [*self._words, "-s", self.serial, "push", str(source), target]
+        # A path from the root is no option, whatever its name begins with.
+        words = [*self._words, "-s", self.serial, "push", str(source.absolute()), target]
         done = self._call(words, timeout_s)
         if done.code:
             raise diagnosis.push_failed(self.serial, target, f"{done.err}\n{done.out}")

@@ -7,16 +7,18 @@ runtime/engine/io_types.cc and shared_flags.cc.)
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Final
 
+from edgebench.harness.adb.diagnosis import one_line
 from edgebench.harness.adb.tool import (
     Ask,
     Line,
     Sample,
     Told,
     Wanted,
+    check_agreement,
+    checked,
     checked_rate,
     not_understood,
 )
@@ -25,6 +27,7 @@ from edgebench.harness.errors import InvalidResultError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+PROGRAM: Final = "litert_lm_main"
 FLAGS: Final = {
     "threads": "num_cpu_threads",
     "backend": "backend",
@@ -32,19 +35,25 @@ FLAGS: Final = {
 }
 UNITS_S: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
-_TURN: Final = re.compile(r"(Prefill|Decode) Turn \d+: Processed (\d+) tokens in (\S+) duration")
+DIGIT: Final = 0.01
+"""Of a speed, which it prints with two digits behind the point."""
+
+_TURN: Final = re.compile(
+    r"(Prefill|Decode) Turn \d+: Processed ([0-9]{1,9}) tokens in (\S+) duration"
+)
 _SPEED: Final = re.compile(r"(Prefill|Decode) Speed: (\S+) tokens/sec")
 _TTFT: Final = re.compile(r"Time to first token: (\S+) s")
 _LOADED: Final = re.compile(r"(?:Total init time|Init Total): (\S+) ms")
-_PART: Final = re.compile(r"([\d.]+)(h|ms|us|ns|m|s)")
+_PART: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(h|ms|us|ns|m|s)")
 
 
 class LitertLm:
     """Both phases of a generation in each start."""
 
-    program = "litert_lm_main"
+    program = PROGRAM
     engine = "LiteRT-LM"
     options = frozenset(FLAGS)
+    changing = frozenset[str]()
     caveat = ""
 
     def refusal(self, wanted: Wanted) -> str:
@@ -79,14 +88,13 @@ class LitertLm:
         if not starts:
             raise not_understood(self.program, lines, "BenchmarkInfo")
         info = "\n".join(texts[starts[-1] :])
-        first = _number(_TTFT.search(info))
-        loaded = _number(_LOADED.search(info))
+        first = _number("a time to first token", _TTFT.search(info), "s")
+        loaded = _number("a time to load", _LOADED.search(info), "ms")
         return Told(
             prefill=(_turn(info, "Prefill", wanted.prompt_tokens),),
             decode=(_turn(info, "Decode", wanted.generate_tokens),),
-            # It prints zero where it measured none.
-            ttft_s=first or None,
-            load_s=loaded / 1e3 if loaded else None,
+            ttft_s=first,
+            load_s=None if loaded is None else loaded / 1e3,
         )
 
 
@@ -102,27 +110,40 @@ def _turn(info: str, phase: str, asked: int) -> Sample:
         raise InvalidResultError(msg)
     speeds = [value for name, value in _SPEED.findall(info) if name == phase]
     seconds = _seconds(took)
-    if not seconds:
-        return checked_rate("litert_lm_main", asked, _float(speeds[-1]) if speeds else 0.0)
-    return checked_rate("litert_lm_main", asked, asked / seconds, seconds)
+    if seconds == 0:  # less than it can tell
+        return checked_rate(PROGRAM, asked, _float(speeds[-1] if speeds else "nothing", "a rate"))
+    sample = checked_rate(PROGRAM, asked, asked / seconds, seconds)
+    if speeds:
+        check_agreement(PROGRAM, _float(speeds[-1], "a rate"), sample.rate, DIGIT)
+    return sample
 
 
-def _seconds(text: str) -> float | None:
-    """Abseil's way to write a duration: ``1m2.5s``, ``399.04ms``."""
-    parts = _PART.findall(text)
-    if "".join(number + unit for number, unit in parts) != text:
-        return None
-    return sum(_float(number) * UNITS_S[unit] for number, unit in parts)
+def _seconds(text: str) -> float:
+    """Abseil's way to write a duration: ``1m2.5s``, ``399.04ms``, ``0``.
 
-
-def _number(found: re.Match[str] | None) -> float | None:
-    return _float(found[1]) if found else None
-
-
-def _float(text: str) -> float:
-    """A number that it printed; zero, which it prints for what was not measured, if it is none."""
-    try:
-        value = float(text)
-    except ValueError:
+    Raises:
+        InvalidResultError: it is something else, or can't be.
+    """
+    if text == "0":
         return 0.0
-    return value if math.isfinite(value) else 0.0
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise _untrue(text, "a duration")
+    return sum(float(number) * UNITS_S[unit] for number, unit in parts)
+
+
+def _number(what: str, found: re.Match[str] | None, unit: str) -> float | None:
+    """What it measured; it prints zero where it measured none."""
+    value = _float(found[1], what) if found else 0.0
+    return checked(PROGRAM, what, value, unit) if value else None
+
+
+def _float(text: str, what: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise _untrue(text, what) from None
+
+
+def _untrue(text: str, what: str) -> InvalidResultError:
+    return InvalidResultError(f"{PROGRAM} tells {what} of {one_line(text)[:60]}, which can't be")

@@ -11,7 +11,19 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from edgebench.harness.adb.tool import Ask, Line, Sample, Told, Wanted, checked_rate, not_understood
+from edgebench.harness.adb.diagnosis import one_line
+from edgebench.harness.adb.tool import (
+    Ask,
+    Line,
+    Sample,
+    Told,
+    Wanted,
+    check_agreement,
+    checked,
+    checked_rate,
+    not_understood,
+    option_value,
+)
 from edgebench.harness.errors import InvalidResultError
 
 if TYPE_CHECKING:
@@ -20,6 +32,9 @@ if TYPE_CHECKING:
     from edgebench.harness.results.model import Scalar
 
 NS: Final = 1e9
+DIGIT: Final = 1e-5
+"""Of a rate: it prints six digits, of which the last may be the fifth behind the point."""
+LONGEST: Final = 300
 
 FLAGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -33,6 +48,12 @@ FLAGS: Final[Mapping[str, str]] = MappingProxyType(
         "gpu_layers": "-ngl",
     }
 )
+LOAD_MODE: Final = "--load-mode"
+"""Versions of 2026 and later have it for ``-mmp``, which they lack or call deprecated."""
+IS_MAPPED: Final[Mapping[str, bool]] = MappingProxyType(
+    {"mmap": True, "mmap+mlock": True, "none": False, "mlock": False, "dio": False}
+)
+"""By load mode; ``auto`` depends on the device, and it does not tell which it took."""
 SHORT: Final[Mapping[str, str]] = MappingProxyType({"on": "1", "off": "0"})
 """Of flash attention: every version knows these; ``auto`` is what it does without being asked."""
 
@@ -64,6 +85,7 @@ class LlamaBench:
     program = "llama-bench"
     engine = "llama.cpp"
     options = frozenset(FLAGS)
+    changing = frozenset({"mmap"})
     caveat = ""
 
     def refusal(self, wanted: Wanted) -> str:  # noqa: ARG002 - a Tool
@@ -74,7 +96,9 @@ class LlamaBench:
         """The prompt after what is in the cache already; then the generation after the prompt."""
         common = ["-m", wanted.model, "-r", str(repetitions), "-o", "jsonl"]
         for name, value in {"gpu_layers": 0, **wanted.options}.items():
-            if name in FLAGS and value != "auto":
+            if name == "mmap" and LOAD_MODE in wanted.usage:
+                common += [LOAD_MODE, "mmap" if value else "none"]
+            elif name in FLAGS and value != "auto":
                 common += [FLAGS[name], _argument(value)]
         # Without -d, which old versions lack, where it is not needed.
         depth = ["-d", str(wanted.depth_tokens)] if wanted.depth_tokens else []
@@ -96,21 +120,25 @@ class LlamaBench:
         tokens = wanted.prompt_tokens if prefills else wanted.generate_tokens
         depth = wanted.depth_tokens + (0 if prefills else wanted.prompt_tokens)
         expected = {"n_prompt": tokens if prefills else 0, "n_gen": 0 if prefills else tokens}
+        expected["n_depth"] = depth
         told = {key: record.get(key) for key in expected}
-        if told != expected or record.get("n_depth", 0) != depth:
+        if "n_depth" not in record:
+            told["n_depth"] = 0  # of before it could
+        # True is no 1.
+        if told != expected or not all(type(each) is int for each in told.values()):
             msg = f"{self.program} measured another test than the one that was asked for: {told}"
-            raise InvalidResultError(msg)
+            raise InvalidResultError(msg[:LONGEST])
         samples = _samples(record.get("samples_ns"), ask.repetitions, tokens)
+        _check_rates(record.get("samples_ts"), samples)
         # The line is printed when the last of them is over.
         samples[-1] = replace(samples[-1], ended_ns=line.t_ns)
-        commit, number = record.get("build_commit"), record.get("build_number")
-        parameters = record.get("model_n_params")
+        commit, number = (option_value(record.get(f"build_{x}")) for x in ("commit", "number"))
         return Told(
             prefill=tuple(samples) if prefills else (),
             decode=() if prefills else tuple(samples),
             engine_version=f"b{number} ({commit})" if number and commit else None,
             options=_options(record),
-            parameters=parameters if isinstance(parameters, int) else None,
+            parameters=_parameters(record.get("model_n_params")),
         )
 
 
@@ -120,25 +148,57 @@ def _record(text: str) -> dict[str, object] | None:
         return None
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and "samples_ns" in value else None
 
 
 def _samples(found: object, count: int, tokens: int) -> list[Sample]:
     numbers = found if isinstance(found, list) else []
-    if len(numbers) != count or not all(isinstance(each, int) and each > 0 for each in numbers):
-        msg = f"{LlamaBench.program} tells samples_ns {found!r} of {count} repetitions"
-        raise InvalidResultError(msg[:300])
+    if len(numbers) != count or not all(type(each) is int for each in numbers):
+        msg = f"{LlamaBench.program} tells samples_ns {_short(found)} of {count} repetitions"
+        raise InvalidResultError(msg)
+    for each in numbers:
+        checked(LlamaBench.program, "samples_ns", each, "ns")
     return [checked_rate("llama-bench", tokens, tokens * NS / ns, ns / NS) for ns in numbers]
 
 
+def _check_rates(found: object, samples: Sequence[Sample]) -> None:
+    """That its own rates are those of its times, where it tells any."""
+    if found is None:
+        return
+    rates = found if isinstance(found, list) else []
+    if len(rates) != len(samples) or not all(type(each) in {int, float} for each in rates):
+        msg = f"{LlamaBench.program} tells samples_ts {_short(found)}"
+        raise InvalidResultError(msg)
+    for rate, sample in zip(rates, samples, strict=True):
+        check_agreement(LlamaBench.program, rate, sample.rate, DIGIT)
+
+
+def _parameters(found: object) -> int | None:
+    if found is None:
+        return None
+    number = found if type(found) is int else 0
+    checked(LlamaBench.program, "a number of weights", number, "weights")
+    return number
+
+
+def _short(found: object) -> str:
+    """What it printed, cut; Python makes no text of the longest numbers."""
+    try:
+        return repr(found)[:LONGEST]
+    except (ValueError, RecursionError):
+        return "that can't be read"
+
+
 def _options(record: Mapping[str, object]) -> dict[str, Scalar]:
-    return {
-        NAMES.get(key, key): value
-        for key, value in record.items()
-        if key not in NO_OPTIONS and isinstance(value, (bool, int, float, str))
+    used: dict[str, Scalar] = {
+        one_line(NAMES.get(key, key))[:LONGEST]: value
+        for key, found in record.items()
+        if key not in NO_OPTIONS and (value := option_value(found)) is not None
     }
+    mapped = IS_MAPPED.get(str(used.get("load_mode")))
+    return used if mapped is None else {"mmap": mapped, **used}
 
 
 def _argument(value: Scalar) -> str:

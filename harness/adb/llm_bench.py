@@ -8,10 +8,20 @@ numbers is a mean of several. (MNN, transformers/llm/engine/tools/llm_bench.cpp.
 from __future__ import annotations
 
 import math
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from edgebench.harness.adb.tool import Ask, Line, Told, Wanted, checked_rate, not_understood
+from edgebench.harness.adb.diagnosis import one_line
+from edgebench.harness.adb.tool import (
+    Ask,
+    Line,
+    Told,
+    Wanted,
+    checked_rate,
+    not_understood,
+    option_value,
+)
 from edgebench.harness.errors import InvalidResultError
 
 if TYPE_CHECKING:
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.results.model import Scalar
 
+LONGEST: Final = 100
 LEVELS: Final[Mapping[str, str]] = MappingProxyType({"normal": "0", "high": "1", "low": "2"})
 FLAGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -40,6 +51,7 @@ class LlmBench:
     program = "llm_bench"
     engine = "MNN"
     options = frozenset(FLAGS)
+    changing = frozenset[str]()
     caveat = (
         "llm_bench divides by the tokens that were asked for: where the model ends its text "
         "early, its decode rate is too high"
@@ -73,7 +85,8 @@ class LlmBench:
         row = dict(zip(header, values, strict=True))
         asked = f"prompt={wanted.prompt_tokens}<br>decode={wanted.generate_tokens}"
         if row["llm_demo"] != asked:
-            msg = f"{self.program} measured {row['llm_demo']} where {asked} was asked for"
+            found = one_line(row["llm_demo"])[:LONGEST]
+            msg = f"{self.program} measured {found} where {asked} was asked for"
             raise InvalidResultError(msg)
         prefill, decode = _rates(row.get("speed(tok/s)", ""))
         return Told(
@@ -102,9 +115,10 @@ def _options(row: Mapping[str, str]) -> dict[str, Scalar]:
     used: dict[str, Scalar] = {}
     for column in COLUMNS:
         value = row.get(column, "")
-        if value:
-            number = value.lstrip("-").isdecimal()
-            used[NAMES.get(column, column)] = int(value) if number else value.lower()
+        number = int(value) if re.fullmatch(r"-?[0-9]{1,9}", value) else None
+        kept = number if number is not None else option_value(value.lower())
+        if kept not in {None, ""}:
+            used[NAMES.get(column, column)] = kept
     return used
 
 

@@ -39,9 +39,13 @@ FILES: Final = (
     "/proc/loadavg",
 )
 
+HOTTEST: Final = 200.0
+"""In degrees Celsius; what is more is no temperature of a battery."""
 SKIN: Final = 3
 """Of ``android.os.Temperature``: 0 is a CPU, 2 the battery, 3 the case."""
-_TEMPERATURE: Final = re.compile(r"Temperature\{mValue=([\d.]+), mType=(\d+),")
+_TEMPERATURE: Final = re.compile(
+    r"Temperature\{mValue=([0-9]{1,6}(?:\.[0-9]{1,9})?), mType=([0-9]{1,9}),"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Phone:
 
     Attributes:
         abis: what it runs, the one that it likes best first; empty where it does not tell.
-        programs: of toybox's, those that a measurement can use.
+        programs: of toybox's, those that a measurement can use; ``time`` where it has ``-v``.
         machine: as results name it.
     """
 
@@ -74,11 +78,14 @@ def ask(adb: Adb) -> Phone:
         zip(PROPERTIES, _lines(adb, [f"getprop {name}" for name in PROPERTIES]), strict=True)
     )
     release, online, governor, boot_id, load = _lines(adb, [f"cat {name}" for name in FILES])
-    memory = re.search(r"^MemTotal:\s+(\d+) kB", adb.shell("cat /proc/meminfo").out, re.MULTILINE)
-    if memory is None:
+    memory = re.search(r"^MemTotal:\s+([0-9]{1,12}) kB", adb.shell("cat /proc/meminfo").out, re.M)
+    if memory is None or int(memory[1]) == 0:
         msg = f"{adb.serial} does not tell its memory: is it an Android device?"
         raise BoardUnfitError(msg)
-    programs = adb.shell("toybox").out.split()
+    programs = set(adb.shell("toybox").out.split()) & {"time", "timeout", "sha256sum"}
+    # Old ones have `time` without the kernel's figures.
+    if "time" in programs and "Max RSS" not in adb.shell("toybox time -v true 2>&1").out:
+        programs.remove("time")
     abis = told["ro.product.cpu.abilist"] or told["ro.product.cpu.abi"]
     cpus = parse_cpu_list(online) or (0,)
     soc = " ".join(filter(None, (told["ro.soc.manufacturer"], told["ro.soc.model"])))
@@ -88,7 +95,7 @@ def ask(adb: Adb) -> Phone:
     memory_bytes = int(memory[1]) * KIB
     known = [cpu_model, len(cpus), round(memory_bytes / GIB), release, governor, abis]
     known.append(told["ro.build.fingerprint"])
-    loads = re.findall(r"\d+\.\d+", load)[:3]
+    loads = re.findall(r"\b[0-9]{1,9}\.[0-9]{1,9}\b", load)[:3]
     machine = Machine(
         fingerprint=hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16],
         cpu_model=cpu_model,
@@ -108,7 +115,7 @@ def ask(adb: Adb) -> Phone:
         load_average=tuple(float(each) for each in loads),
     )
     listed = tuple(each for each in abis.split(",") if each)
-    return Phone(listed, frozenset({"time", "timeout", "sha256sum"} & set(programs)), machine)
+    return Phone(listed, frozenset(programs), machine)
 
 
 def celsius(adb: Adb) -> Reading:
@@ -119,7 +126,7 @@ def celsius(adb: Adb) -> Reading:
     """
     try:
         state = parse_dumpsys(adb.shell("dumpsys battery").out)
-        if state is not None and state.celsius is not None:
+        if state is not None and state.celsius is not None and abs(state.celsius) < HOTTEST:
             return Reading(state.celsius, method="dumpsys battery")
         case = _case_celsius(adb.shell("dumpsys thermalservice").out)
     except BoardError as error:
@@ -135,7 +142,7 @@ def free_bytes(adb: Adb, folder: str) -> int | None:
     for line in adb.shell(f"df -k -P {folder} 2>/dev/null || df -k {folder}").out.splitlines()[1:]:
         parts = line.split()
         at = next((at for at, part in enumerate(parts) if part.endswith("%")), None)
-        if at is not None and at >= 1 and parts[at - 1].isdecimal():
+        if at is not None and at >= 1 and re.fullmatch(r"[0-9]{1,15}", parts[at - 1]):
             return int(parts[at - 1]) * KIB
     return None
 

@@ -96,6 +96,8 @@ class AndroidPreparation:
         items = [replace(item, task_failures=no_tasks) for item in items]
         if all(item.failure for item in items):
             return Prepared(tuple(items), (), {}, tasks=tasks)
+        if note := self._room.contradiction():
+            self._observer.note(note)
         items = [self._host.not_even_fetched(item, source) for item in items]
         if all(item.failure for item in items):
             return Prepared(tuple(items), (), {}, tasks=tasks)
@@ -103,8 +105,6 @@ class AndroidPreparation:
         file = self._store.fetch(
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
-        if note := self._room.contradiction():
-            self._observer.note(note)
         made = [self._host.made_here(item, file) for item in items]
         for caveat in dict.fromkeys(TOOLS[i.variant.runner].caveat for i in made if not i.failure):
             if caveat:

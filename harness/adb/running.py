@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import selectors
 import shlex
 import signal
@@ -13,12 +14,14 @@ import time
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
+from edgebench.devices.agent_lines import Lines
 from edgebench.harness.adb import diagnosis
 from edgebench.harness.adb.tool import Line
 from edgebench.harness.errors import (
     BoardError,
     BoardUnfitError,
     RunnerCrashedError,
+    RunnerProtocolError,
     RunnerTimeoutError,
 )
 
@@ -26,27 +29,41 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from edgebench.harness.adb.client import Adb
+    from edgebench.harness.errors import RunnerError
 
-PID: Final = "edgebench: pid "
-EXIT: Final = "edgebench: exit "
-OVER: Final = "edgebench: over"
+WORD: Final = "EDGEBENCH_START"
+"""In the environment of all that one start runs on the device: a word that no other start has."""
 SIGNALLED: Final = 128
 """What a shell adds to the number of the signal that ended a program."""
 LATER_S: Final = 30.0
 """The device ends the tool by itself so much later than this machine would."""
+LAST_S: Final = 10.0
+"""Adb ends that soon after what it ran; else something on the device still holds its output."""
 TAIL_LINES: Final = 20
+MOST_LINE_BYTES: Final = 1 << 20
+MOST_BYTES: Final = 16 << 20
+"""What a benchmark tool prints at most; its results are some hundred bytes a repetition."""
 
-_PEAK: Final = re.compile(r"^Max RSS \(KiB\): (\d+)", re.MULTILINE)
-_CPU: Final = re.compile(r"^(?:System|User) time \(s\): ([\d.]+)", re.MULTILINE)
+_PEAK: Final = re.compile(r"^Max RSS \(KiB\): (\d{1,15})$")
+_CPU: Final = re.compile(r"^(?:System|User) time \(s\): (\d{1,12}(?:\.\d{1,9})?)$")
 
-KILL: Final = """\
-ends() {
-  for child in $(pgrep -P $1); do ends $child; done
-  kill -9 $1 2>/dev/null
-}
-ends %s
+END: Final = """\
+for again in 1 2 3 4 5; do
+  found=
+  for each in /proc/[0-9]*; do
+    [ -O "$each" ] || continue
+    if cat "$each/environ" 2>/dev/null | tr '\\000' '\\n' | grep -q -x -F MARK; then
+      kill -9 "${each#/proc/}" 2>/dev/null && found=1
+    fi
+  done
+  [ -z "$found" ] && break
+done
 """
-"""Ends a process and all below it; the shell's own variable `$1` is each call's own."""
+"""Ends all that has a start's word in its environment, until a look finds nothing more.
+
+A number of a process may be another's by now, and what a tool left running in the background has no
+parent that tells whose it is; the environment is inherited by all.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +82,7 @@ class Program:
     abi: str
     helpers: frozenset[str]
 
-    def script(self, arguments: Sequence[str], limit_s: float) -> str:
+    def script(self, arguments: Sequence[str], limit_s: float, marks: Marks) -> str:
         """What the device's shell is to run.
 
         The inner shell tells how the tool ended. ``time -v`` reads the kernel's accounting of it
@@ -75,20 +92,41 @@ class Program:
         limit = ""
         if "timeout" in self.helpers:
             limit = f"toybox timeout -s KILL {limit_s + LATER_S:.0f} "
-        inner = (
-            f"{limit}{shlex.join([self.path, *arguments])} & "
-            f'printf "\\n{PID}%s\\n" "$!"; wait "$!"; printf "\\n{EXIT}%s\\n" "$?"'
-        )
+        inner = f'{limit}{shlex.join([self.path, *arguments])}; printf "\\n{marks.exit}%s\\n" "$?"'
         clocked = "toybox time -v " if "time" in self.helpers else ""
         return (
-            f"cd {folder} && export LD_LIBRARY_PATH={folder} && "
-            f'{clocked}sh -c {shlex.quote(inner)} </dev/null; printf "\\n{OVER}\\n"'
+            f"cd {folder} && export LD_LIBRARY_PATH={folder} && export {WORD}={marks.word} && "
+            f'{clocked}sh -c {shlex.quote(inner)} </dev/null; printf "\\n{marks.over}\\n"'
         )
+
+    def usage_script(self) -> str:
+        """The same for what it tells of its options."""
+        folder = shlex.quote(self.folder)
+        limit = "toybox timeout -s KILL 15 " if "timeout" in self.helpers else ""
+        words = shlex.join([self.path, "--help"])
+        return f"cd {folder} && LD_LIBRARY_PATH={folder} {limit}{words} </dev/null 2>&1"
 
     @property
     def path(self) -> str:
         """Of its file on the device."""
         return f"{self.folder}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Lines of ours among those of a tool, which can't know the word that is in them."""
+
+    word: str
+
+    @property
+    def exit(self) -> str:
+        """Before the status that the tool left with."""
+        return f"edgebench {self.word}: exit "
+
+    @property
+    def over(self) -> str:
+        """When all of the start is over."""
+        return f"edgebench {self.word}: over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,100 +160,112 @@ class Run:
         self._adb = adb
         self._program = program
         self._log = log
+        self._marks = Marks(secrets.token_hex(8))
         self._lines: list[Line] = []
-        self.pid: int | None = None
-        self._noted = False
+        self._bytes = 0
+        self._over = False
+        self.left: str | None = None
+        """The word of what may still run on the device, since it could not be reached."""
 
     def wait(self, arguments: Sequence[str], limit_s: float) -> Ended:
-        """Run it to its end.
+        """Run it to its end; nothing that it started is left, whatever happens.
 
         Raises:
             RunnerTimeoutError: it took longer than `limit_s`, and was ended.
-            RunnerCrashedError: it ended by a signal or with a status that is not 0.
+            RunnerCrashedError: it ended by a signal or with a status that is not 0, or left
+                something running.
+            RunnerProtocolError: it printed without an end, and was ended.
             BoardUnfitError: the device can't start it.
             BoardLinkError: the link to the device broke.
         """
-        script = self._program.script(arguments, limit_s)
+        script = self._program.script(arguments, limit_s, self._marks)
         self._log.write(f"edgebench: {shlex.join([self._program.name, *arguments])}\n".encode())
         begun_ns = time.perf_counter_ns()
+        try:
+            self._start(script, limit_s)
+        finally:
+            self._log.flush()
+            self._end()
+        if not self._over:
+            raise diagnosis.link_broken(self._adb.serial, self._last_words())
+        self._check()
+        return self._ended(begun_ns)
+
+    def tail(self) -> str:
+        """The last lines that it printed."""
+        return "\n".join(line.text for line in self._own_lines()[-TAIL_LINES:])
+
+    def _start(self, script: str, limit_s: float) -> None:
         process = subprocess.Popen(
             self._adb.shell_words(script),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             bufsize=0,
-            start_new_session=True,  # Ctrl-C is ours: the tool is ended by its number
+            start_new_session=True,  # Ctrl-C is ours: the tool is ended by its word
         )
         try:
             self._read(process, time.monotonic() + limit_s, limit_s)
         finally:
-            over = self._says(OVER)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             assert process.stdout is not None
             process.stdout.close()
-            self._log.flush()
-            if not over:
-                self.end()
-        if not over:
-            raise diagnosis.link_broken(self._adb.serial, self._last_words())
-        self._check()
-        return self._ended(begun_ns)
 
-    def end(self) -> None:
-        """End the tool on the device, if it can be reached."""
-        if self.pid is not None:
-            with contextlib.suppress(BoardError):
-                end_process(self._adb, self.pid, self._program.path)
-                self.pid = None
-
-    def tail(self) -> str:
-        """The last lines that it printed."""
-        return "\n".join(line.text for line in self._own_lines()[-TAIL_LINES:])
+    def _end(self) -> None:
+        """End what is left of it on the device, if that can be reached."""
+        self.left = self._marks.word
+        with contextlib.suppress(BoardError):
+            end_start(self._adb, self.left)
+            self.left = None
 
     def _read(self, process: subprocess.Popen[bytes], deadline: float, limit_s: float) -> None:
+        """All that it prints, to the end of adb itself."""
         assert process.stdout is not None
-        rest = b""
+        lines = Lines(MOST_LINE_BYTES)
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
-            while not self._says(OVER):
+            while True:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0 or not selector.select(left_s):
-                    msg = f"{self._program.name} did not end within {limit_s:g} s on the device"
-                    raise RunnerTimeoutError(
-                        msg, remedy="Raise measure.timeout_s if the device is only slow."
-                    )
+                    raise self._late(limit_s)
                 data = os.read(process.stdout.fileno(), 1 << 16)
-                self._log.write(data)
-                *whole, rest = (rest + data).split(b"\n")
-                if not data and rest:
-                    whole, rest = [rest], b""
-                self._lines += [
-                    Line(line.decode("utf-8", "replace").rstrip("\r")) for line in whole
-                ]
-                self._note_pid()
                 if not data:
+                    self._take(lines.last())
                     return
+                self._log.write(data)
+                self._bytes += len(data)
+                if self._bytes > MOST_BYTES:
+                    msg = f"{self._program.name} printed more than {MOST_BYTES >> 20} MiB"
+                    raise RunnerProtocolError(msg, remedy="No benchmark tool prints that much.")
+                for line in lines.feed(data):
+                    self._take(line)
+                if self._over:
+                    deadline = min(deadline, time.monotonic() + LAST_S)
 
-    def _note_pid(self) -> None:
-        if not self._noted:
-            for line in self._lines:
-                if line.text.startswith(PID):
-                    number = line.text.removeprefix(PID).strip()
-                    self.pid = int(number) if number.isdecimal() else None
-                    self._noted = True
+    def _take(self, line: bytes) -> None:
+        if line:
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            self._over = self._over or text == self._marks.over
+            self._lines.append(Line(text))
 
-    def _says(self, mark: str) -> bool:
-        return any(line.text.startswith(mark) for line in self._lines[-3:])
+    def _late(self, limit_s: float) -> RunnerError:
+        name = self._program.name
+        if self._over:
+            msg = f"{name} ended and left something running on the device, which was ended"
+            return RunnerCrashedError(
+                msg, log_tail=self.tail(), remedy="It would be measured beside what comes next."
+            )
+        msg = f"{name} did not end within {limit_s:g} s on the device"
+        return RunnerTimeoutError(msg, remedy="Raise measure.timeout_s if the device is only slow.")
 
     def _check(self) -> None:
         """Raise what the tool's end means."""
         name, printed = self._program.name, "\n".join(line.text for line in self._lines)
-        statuses = [
-            line.text.removeprefix(EXIT) for line in self._lines if line.text.startswith(EXIT)
-        ]
-        code = int(statuses[-1]) if statuses and statuses[-1].strip().isdecimal() else None
+        at = self._exit_at()
+        status = "" if at is None else self._lines[at].text.removeprefix(self._marks.exit)
+        code = int(status) if re.fullmatch(r"[0-9]{1,3}", status) else None
         if code == 0:
             return
         if unfit := diagnosis.cannot_start(name, printed, self._program.abi):
@@ -247,21 +297,27 @@ class Run:
         )
 
     def _ended(self, begun_ns: int) -> Ended:
-        printed = "\n".join(line.text for line in self._lines)
-        peak, cpu = _PEAK.findall(printed), _CPU.findall(printed)
+        # Of `time` alone: what the tool itself prints stands before its end.
+        at = self._exit_at()
+        assert at is not None
+        after = [line.text for line in self._lines[at:]]
+        peak = [found[1] for text in after if (found := _PEAK.match(text))]
+        cpu = [found[1] for text in after if (found := _CPU.match(text))]
         return Ended(
             lines=tuple(self._own_lines()),
             begun_ns=begun_ns,
             ended_ns=self._lines[-1].t_ns,
-            peak_rss_bytes=int(peak[-1]) * 1024 if peak else None,
-            cpu_s=sum(map(float, cpu[-2:])) if len(cpu) > 1 else None,
+            peak_rss_bytes=int(peak[-1]) * 1024 if peak and int(peak[-1]) else None,
+            cpu_s=sum(map(float, cpu)) if len(cpu) == 2 else None,  # noqa: PLR2004 - both kinds
         )
+
+    def _exit_at(self) -> int | None:
+        mark = self._marks.exit
+        return next((at for at, line in enumerate(self._lines) if line.text.startswith(mark)), None)
 
     def _own_lines(self) -> list[Line]:
         """Those of the tool: without ours, and without what `time` said of it."""
-        marks = (PID, EXIT, OVER)
-        ours = next((at for at, line in enumerate(self._lines) if line.text.startswith(EXIT)), None)
-        return [line for line in self._lines[:ours] if not line.text.startswith(marks)]
+        return [line for line in self._lines[: self._exit_at()] if line.text != self._marks.over]
 
     def _last_words(self) -> str:
         """What adb itself said at the end."""
@@ -269,16 +325,14 @@ class Run:
         return found[-1] if found else ""
 
 
-def end_process(adb: Adb, pid: int, path: str) -> None:
-    """End a tool on the device, and all that it started.
+def end_start(adb: Adb, word: str) -> None:
+    """End all that one start of a tool left on the device.
 
     Args:
         adb: the device.
-        pid: its number, or that of the program that watches its time.
-        path: of its file, which its command line has: the number may be another's by now.
+        word: that of the start.
 
     Raises:
         BoardError: the device can't be reached.
     """
-    ours = f"grep -q -F {shlex.quote(path)} /proc/{pid}/cmdline 2>/dev/null"
-    adb.shell(f"if {ours}; then\n{KILL % pid}fi")
+    adb.shell(END.replace("MARK", f"{WORD}={word}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from edgebench.harness.adb.diagnosis import one_line
 from edgebench.harness.errors import InvalidResultError, RunnerProtocolError
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from edgebench.harness.results.model import Scalar
+
+MOST: Final = 10**18
+"""No figure of a benchmark is more, in whatever unit."""
+AGREEMENT: Final = 0.01
+LONGEST_OPTION: Final = 300
 
 Phase = Literal["prefill", "decode", "both"]
 
@@ -26,6 +31,7 @@ class Wanted:
         model: the path of the file or folder on the device.
         options: the variant's, without those that shaped the model.
         context_tokens: room for so many tokens.
+        usage: what the tool prints of its options; empty where that was not asked.
     """
 
     model: str
@@ -34,6 +40,7 @@ class Wanted:
     generate_tokens: int
     options: Mapping[str, Scalar]
     context_tokens: int
+    usage: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,10 @@ class Tool(Protocol):
         """Options of the runner that can be handed to it."""
 
     @property
+    def changing(self) -> frozenset[str]:
+        """Those of the options whose name depends on the tool's version, which its usage tells."""
+
+    @property
     def caveat(self) -> str:
         """What a reader of its figures must know; may be empty."""
 
@@ -131,16 +142,62 @@ class Tool(Protocol):
         """
 
 
+def checked(program: str, what: str, value: float, unit: str) -> float:
+    """A figure of a tool, if it can be true: a number above zero.
+
+    Raises:
+        InvalidResultError: it can't.
+    """
+    if not 0 < value <= MOST:
+        # Python makes no text of the longest whole numbers.
+        long = abs(value) > MOST and abs(value) != math.inf
+        told = "more than 1e18" if long else f"{value:.6g}"
+        msg = f"{program} tells {what} of {told} {unit}, which can't be"
+        raise InvalidResultError(msg)
+    return value
+
+
 def checked_rate(program: str, tokens: int, rate: float, seconds: float | None = None) -> Sample:
     """A sample, if it can be true.
 
     Raises:
-        InvalidResultError: the rate is none.
+        InvalidResultError: it can't.
     """
-    if not math.isfinite(rate) or rate <= 0 or (seconds is not None and seconds <= 0):
-        msg = f"{program} tells a rate of {rate} tokens/s, which can't be"
-        raise InvalidResultError(msg)
+    checked(program, "a rate", rate, "tokens/s")
+    if seconds is not None:
+        checked(program, "a time", seconds, "s")
     return Sample(tokens, rate, seconds)
+
+
+def check_agreement(program: str, told: float, made: float, digit: float) -> None:
+    """Make sure that a rate that a tool tells is that of its own time and tokens.
+
+    Args:
+        program: the tool's name.
+        told: tokens/s, as it prints them.
+        made: tokens/s, of what else it prints.
+        digit: the smallest step of what it prints.
+
+    Raises:
+        InvalidResultError: they are not the same.
+    """
+    checked(program, "a rate", told, "tokens/s")
+    if abs(told - made) > AGREEMENT * made + digit:
+        msg = f"{program} contradicts itself: {told:.6g} tokens/s, and its times make {made:.6g}"
+        raise InvalidResultError(msg)
+
+
+def option_value(value: object) -> Scalar | None:
+    """What a tool says that it used, as results can hold it; None where they can't."""
+    if isinstance(value, str):
+        return one_line(value)[:LONGEST_OPTION]
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= MOST else None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return None
 
 
 def not_understood(program: str, lines: Sequence[Line], looked_for: str) -> RunnerProtocolError:

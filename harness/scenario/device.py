@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from edgebench.harness.scenario.problems import Finding
+from edgebench.devices.power import KINDS
+from edgebench.harness.scenario.problems import Finding, quote, unknown
 from edgebench.harness.scenario.values import Label, Location, Text  # noqa: TC001 - pydantic
 from edgebench.harness.scenario.written import STRICT, refuse
 from edgebench.harness.ssh.address import why_no_address
@@ -21,7 +22,10 @@ def device_conflicts(device: Mapping[str, object]) -> list[Finding]:
     findings = []
     address = device.get("ssh")
     if isinstance(address, str) and (wrong := why_no_address(address)) is not None:
-        message = f"it is an address for ssh, USER@HOST or a name of its configuration; it {wrong}"
+        message = (
+            f"{quote(address)} is no address for ssh, for it {wrong}; write USER@HOST, or a name "
+            "of your OpenSSH configuration"
+        )
         findings.append(Finding(("ssh",), message))
     if address is not None and device.get("adb") is not None:
         findings.append(Finding(("adb",), "a device is reached by ssh or by adb, not by both"))
@@ -32,12 +36,15 @@ def power_conflicts(power: Mapping[str, object]) -> list[Finding]:
     """What does not go together in how power is measured."""
     findings = []
     meter, command = power.get("meter"), power.get("command")
+    kind = meter.partition(":")[0] if isinstance(meter, str) else None
+    if kind is not None and kind not in KINDS:
+        findings.append(Finding(("meter",), unknown(f"no meter is a {quote(kind)}", kind, KINDS)))
     if isinstance(command, str):
         try:
             shlex.split(command)
         except ValueError as error:
             findings.append(Finding(("command",), f"it can't be split: {str(error).lower()}"))
-        if isinstance(meter, str) and meter.partition(":")[0] != "external":
+        if kind in KINDS and kind != "external":
             message = f"the command is the meter 'external', which meter: {meter} leaves out"
             findings.append(Finding(("command",), message))
     return findings

@@ -243,13 +243,22 @@ def _source_findings(
     tree: Mapping[str, object], base: Path | None, environ: Mapping[str, str]
 ) -> list[Finding]:
     # Imported late: the store is not needed for anything else here.
-    from edgebench.harness.store.sources import parse_source  # noqa: PLC0415
+    from edgebench.harness.store.sources import SyntheticSource, parse_source  # noqa: PLC0415
 
     model = tree.get("model")
     source = model.get("source") if isinstance(model, dict) else None
     if isinstance(source, str):
         try:
-            parse_source(source, base=base, environ=environ)
+            found = parse_source(source, base=base, environ=environ)
+            if isinstance(found, SyntheticSource):
+                from edgebench.harness.store.synthetic import Wanted  # noqa: PLC0415 - seldom
+                from edgebench.models.shapes import SHAPES  # noqa: PLC0415
+
+                Wanted.of(found, SHAPES)
+        except ModelError as error:
+            remedy = (error.remedy or "").rstrip(".")
+            message = f"{error.message}; {remedy[:1].lower()}{remedy[1:]}"
+            return [Finding(("model", "source"), one_line(message))]
         except ValueError as error:
             return [Finding(("model", "source"), one_line(" ".join(str(error).split())))]
     return []

@@ -26,7 +26,7 @@ def why_no_address(text: str) -> str | None:
     signs = [letter for letter in user if letter in _NOT_IN_USER]
     signs += [letter for letter in host if letter in _NOT_IN_HOST]
     if signs or user.endswith("\\"):
-        return f"holds {signs[0] if signs else chr(92)}, which means something to a shell"
+        return f"holds a {signs[0] if signs else chr(92)} which means something to a shell"
     return None
 
 

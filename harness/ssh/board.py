@@ -16,12 +16,14 @@ from edgebench.harness.errors import (
     RunnerError,
     RunnerRefusedError,
     RunnerTimeoutError,
+    RunnerUnavailableError,
 )
 from edgebench.harness.ssh import parsed
 from edgebench.harness.ssh.connection import AgentSession, SshSession
 from edgebench.harness.ssh.contact import Contact
 from edgebench.harness.ssh.copying import Copying, parts_of
 from edgebench.harness.ssh.watch import RemoteWatch
+from edgebench.harness.ssh.words import one_line
 from edgebench.harness.temporary import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -164,8 +166,8 @@ class SshBoard:
             self._agent = agent
         try:
             return self._agent.call(method, params, timeout_s=timeout_s)
-        except RunnerRefusedError as error:
-            msg = f"{self.name} can't answer {method}: {error.message}"
+        except (RunnerRefusedError, RunnerUnavailableError) as error:
+            msg = f"{self.name} can't answer {method}: {one_line(error.message)}"
             raise BoardError(msg) from error
         except RunnerTimeoutError as error:
             self._drop()

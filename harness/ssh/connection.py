@@ -24,6 +24,7 @@ from edgebench.harness.ssh.diagnosis import (
     no_ssh,
     not_the_protocol,
 )
+from edgebench.harness.ssh.words import one_line
 from edgebench.harness.temporary import TemporaryFolder
 from edgebench.runners import protocol
 
@@ -256,8 +257,8 @@ class SshSession(AgentSession):
         limit_s = self._contact.limits.start_s
         try:
             answer = self.call("board.start", asked, timeout_s=limit_s)
-        except RunnerRefusedError as error:
-            msg = f"{error.message} (on {self._remote.address})"
+        except (RunnerRefusedError, RunnerUnavailableError) as error:
+            msg = f"{one_line(error.message)} (on {self._remote.address})"
             raise RunnerUnavailableError(
                 msg,
                 remedy="Give the path that a Python 3.11 or newer has there as `python`.",

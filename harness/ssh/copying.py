@@ -130,7 +130,10 @@ class Copying(AgentSession):
                 except BlockingIOError:
                     continue
                 except OSError:
-                    self._next()  # raises: the board's own reason, or that the link broke
+                    # Mostly raises: the board's own reason, or that the link broke.
+                    said = one_line(self._next()[0]) or "nothing that was asked"
+                    msg = f"{self._remote.address} answered {said} in the middle of a copy"
+                    raise RunnerProtocolError(msg) from None
 
     def _problem(self, problem: parsed.CopyProblem) -> RunnerError:
         kind, said = problem.kind, one_line(problem.message)

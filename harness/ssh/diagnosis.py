@@ -52,12 +52,13 @@ def link_error(
     known = _known(remote, said) if code == SSH_FAILED else None
     if known is not None:
         return known
-    if doing == CONNECTING and code == SSH_FAILED and not said.strip() and log.strip():
-        return BoardAccessError(
-            f"ssh did not connect to {remote.address}: {first_line(log)}",
-            remedy=f"Does `{' '.join(map(quoted, remote.ssh))} {quoted(remote.address)} true` "
-            "work by hand? It is the command in EDGEBENCH_SSH, where that is set.",
-        )
+    if doing == CONNECTING and code == SSH_FAILED and not said.strip():
+        said = first_line(log)
+        if _COMMAND_LINE.search(said):
+            return BoardAccessError(
+                f"ssh does not take its command line: {said}",
+                remedy="If EDGEBENCH_SSH is set, its words are wrong; else this ssh is too old.",
+            )
     if code in {NOT_FOUND, NOT_EXECUTABLE}:
         why = last_line(log)
         return BoardUnfitError(
@@ -190,6 +191,13 @@ _KNOWN = (
         BoardAccessError,
         "ssh does not take its own configuration: {last}",
     ),
+)
+
+
+# Said by OpenSSH and its getopt while they read the command line.
+_COMMAND_LINE = re.compile(
+    r"^command-line|unknown option|illegal option|requires an argument|^usage: ssh|^Bad |"
+    r"^Unsupported|^Can't open user config|^Too many|^Multiple"
 )
 
 

@@ -4,7 +4,8 @@ It is sent as text, and also old Pythons must understand it well enough to say t
 Its arguments: the folder, the file's name, size and SHA-256, then those of the agent.
 """
 # How old Pythons want it:
-# ruff: noqa: E402, PTH103, PTH104, PTH108, PTH110, PTH111, PTH118, PTH123, RUF005, S606, UP032, UP036
+# ruff: noqa: E402, PTH103, PTH104, PTH108, PTH110, PTH111, PTH116, PTH118, PTH123, PTH208
+# ruff: noqa: RUF005, S606, UP032, UP036
 
 import sys
 

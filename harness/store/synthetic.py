@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from edgebench import __version__
 from edgebench.harness.errors import ModelError
+from edgebench.harness.scenario.problems import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from edgebench.harness.store.progress import Progress
     from edgebench.harness.store.sources import SyntheticSource
@@ -54,13 +55,13 @@ class Wanted:
         shape = shapes.get(source.architecture)
         if shape is None:
             msg = f"{source}: no architecture {source.architecture!r} is known"
-            raise ModelError(msg, remedy=f"Known are: {', '.join(shapes)}.")
+            raise ModelError(msg, remedy=_named(source.architecture, shapes))
         for quantization in QUANTIZATIONS:
             if quantization == source.quantization:
                 break
         else:
             msg = f"{source}: synthetic weights are not made as {source.quantization!r}"
-            raise ModelError(msg, remedy=f"They are made as: {', '.join(QUANTIZATIONS)}.")
+            raise ModelError(msg, remedy=_named(source.quantization, QUANTIZATIONS))
         try:
             needed = synthetic_bytes(shape, quantization)
         except ValueError as error:
@@ -118,3 +119,10 @@ class Wanted:
         size = path.stat().st_size
         tell(what, size, size)
         return path, sha256
+
+
+def _named(name: str, known: Collection[str]) -> str:
+    """Which name was meant, or which there are."""
+    meant = suggestion(name, known)
+    did = f"Did you mean {meant!r}? " if meant is not None else ""
+    return f"{did}Known are: {', '.join(known)}."

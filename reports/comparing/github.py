@@ -34,9 +34,12 @@ def gate_annotations(gate: Gate) -> str:
     if gate.outcome == "undecided":
         message = f"{gate.headline}. {gate.remedy}."
         by_level["error"].append(("edgebench gate could not decide", message))
+    made_up = words.made_up(gate.comparison.matched)
+    weights = f" ({made_up})" if made_up else ""
     for check in gate.checks:
         if check.status != "pass":
-            by_level[_LEVELS[check.status]].append((_title(check), _message(check)))
+            title = f"{_title(check)}{weights}"
+            by_level[_LEVELS[check.status]].append((title, _message(check)))
     by_level["notice"] += [("edgebench gate: the policy", each) for each in gate.unused]
     lines = [
         annotation(level, title, message)

@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from edgebench.reports.comparing.words import RESULTS, STATUSES, metric_label
+from edgebench.reports.comparing.words import RESULTS, STATUSES, made_up, metric_label
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -30,11 +30,13 @@ def gate_metrics(gate: Gate) -> str:
     for row in gate.comparison.rows:
         if row.candidate is not None and math.isfinite(row.candidate):
             by_metric[row.metric].append(row)
+    weights = made_up(gate.comparison.matched)
     lines = []
     for key, rows in by_metric.items():
         family = _name(key)
         estimated = ", estimated" if any(row.estimated for row in rows) else ""
-        lines += _head(family, f"{metric_label(key)}{_unit(rows[0].unit)}{estimated}")
+        said = f"{metric_label(key)}{_unit(rows[0].unit)}{estimated}"
+        lines += _head(family, f"{said}, {weights}" if weights else said)
         # Once each: two rows of equal names would be no OpenMetrics.
         values = {f"{family}{_labels(row)}": row.candidate for row in rows}
         lines += [f"{labelled} {value:.{_DIGITS}g}" for labelled, value in values.items()]

@@ -157,6 +157,12 @@ def side(one: Side) -> str:
     return one_line(f"{one.label} ({several}{made}{', commit ' + of if of else ''}{made_up})")
 
 
+def made_up(matched: Matched) -> str:
+    """That the compared figures are of made-up weights; empty where they are a model's own."""
+    synthetic = matched.baseline.synthetic or matched.candidate.synthetic
+    return SYNTHETIC_WEIGHTS if synthetic else ""
+
+
 def unfinished(matched: Matched) -> list[str]:
     """A sentence for each run that broke off, whose missing repetitions nobody can see."""
     return [

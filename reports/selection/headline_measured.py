@@ -116,6 +116,9 @@ def reservations(measured: Measured, requirements: Requirements) -> tuple[Senten
 def _nothing(data: ReportData, measured: Measured) -> Sentence:
     if len(data.parts) > 1 and data.workload_names and not shared_workloads(data):
         return fill("The runs have no workload in common, so their speeds can't be compared.")
+    states = {each.state for each in measured.excluded}
+    if "broken" in states and not states - {"broken", "failed"}:
+        return fill("Nothing is left to choose from: all that did not fail is broken.")
     return _nothing_left(data, measured)
 
 
@@ -125,8 +128,6 @@ def _nothing_left(data: ReportData, measured: Measured) -> Sentence:
         if data.failures:
             return fill("Every variant failed, so there is nothing to choose from.")
         return fill("No variant was run to its end, so there is nothing to choose from.")
-    if "broken" in states and not states - {"broken", "failed"}:
-        return fill("Nothing is left to choose from: all that did not fail is broken.")
     if not measured.limits_given and "fails" in states:
         return fill("Nothing that was measured fits the memory of the machine.")
     if states == {"failed", "fails"}:

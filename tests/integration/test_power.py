@@ -73,7 +73,11 @@ def test_external_meter_is_read_and_ended(tmp_path: Path) -> None:
     assert medians["mean_power_w"] == pytest.approx(12, rel=0.05)
     assert medians["idle_power_w"] == pytest.approx(12, rel=0.05)
     assert medians["power_above_idle_w"] == pytest.approx(0, abs=1.0)
-    assert medians["prefill_energy_j"] == pytest.approx(12 * medians["ttft_s"], rel=0.1)
+    prefill = cell.metrics["prefill_energy_j"]
+    if prefill.median is None:  # a busy machine: lines that came late make 0.4 s too short
+        assert "too short" in (prefill.reason or "")
+    else:
+        assert prefill.median == pytest.approx(12 * medians["ttft_s"], rel=0.1)
     assert cell.metrics["mean_power_w"].source == "observed"
     powers = [trial.power[0] for trial in made.trials if trial.kind == "generate"]
     assert {each.meter for each in powers} == {name}
@@ -82,12 +86,12 @@ def test_external_meter_is_read_and_ended(tmp_path: Path) -> None:
 
 def test_estimate_says_what_it_is(tmp_path: Path) -> None:
     """A meter that can't be had is estimated where that is asked, and labelled from the start."""
-    made, done = run(tmp_path, "{meter: android, estimate: tdp, tdp_w: 40}")
+    made, done = run(tmp_path, "{meter: pi_pmic, estimate: tdp, tdp_w: 40}")
 
     assert [(each.name, each.source) for each in made.record.meters] == [
         ("estimate:tdp", "estimated")
     ]
-    assert made.record.no_meter_reasons[0].startswith("android: no such meter can be used")
+    assert made.record.no_meter_reasons[0].startswith("pi_pmic: no such meter can be used")
     assert "power is estimated" in done.stdout + done.stderr
     (cell,) = made.record.cells
     for key in ("mean_power_w", "energy_per_token_j", "idle_power_w", "rate_per_watt"):
@@ -120,6 +124,8 @@ def test_broken_command_costs_the_power_only(tmp_path: Path) -> None:
         ("{estimate: guess}", "power.estimate"),
         ('{command: "read \'port"}', "power.command: it can't be split: no closing quotation"),
         ("{meter: rapl, command: plug}", "power.command: the command is the meter 'external'"),
+        ("{meter: rappl}", "power.meter: no meter is a 'rappl'; did you mean 'rapl'?"),
+        ("{meter: android}", "power.meter: no meter is a 'android'; allowed: battery, external,"),
         ("{watts: 5}", "power.watts"),
     ],
 )
@@ -169,12 +175,18 @@ def test_meter_ends_when_the_run_is_ended(tmp_path: Path, number: signal.Signals
     path.write_text(path.read_text().replace("generate_tokens: 11", "generate_tokens: 6000"))
     command = [sys.executable, "-m", "edgebench", "run", str(path), "--out", str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        until_s = time.monotonic() + 60
-        while not any((tmp_path / "out").rglob("run.json")) and time.monotonic() < until_s:
-            time.sleep(0.05)
-        pid = int((tmp_path / "pid").read_text())
-        assert is_running(pid)
-        process.send_signal(number)
-        process.wait(60)
+        try:
+            # Only once a trial is there does the run keep what was finished.
+            until_s = time.monotonic() + 60
+            while time.monotonic() < until_s and not any(
+                each.stat().st_size for each in (tmp_path / "out").rglob("trials.jsonl")
+            ):
+                time.sleep(0.05)
+            pid = int((tmp_path / "pid").read_text())
+            assert is_running(pid)
+            process.send_signal(number)
+            process.wait(60)
+        finally:
+            process.kill()
     assert process.returncode != 0
     assert not is_running(pid)

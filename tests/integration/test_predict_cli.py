@@ -82,7 +82,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_report_marks_predicted_rows_in_every_form(reports: Path) -> None:
     """17.1 GB/s at 0.1 GB a token are 171 tokens/s at most, of which 35 to 80 % are expected."""
     markdown = (reports / "report.md").read_text(encoding="utf-8")
-    (row,) = [line for line in markdown.splitlines() if line.startswith("| *Raspberry Pi 5*")]
+    (row,) = [line for line in markdown.splitlines() if line.startswith("| *Raspberry Pi 5 (CPU)*")]
     assert "60–137 *predicted*" in row
     assert row.endswith("| predicted |")
     html = (reports / "report.html").read_text(encoding="utf-8")
@@ -96,7 +96,7 @@ def test_a_reports_data_keep_predictions_apart(reports: Path) -> None:
     document = json.loads((reports / "report.json").read_text(encoding="utf-8"))
     (table,) = [each for each in document["tables"] if each["key"] == "platforms"]
     keys = [each["key"] for each in table["columns"]]
-    (row,) = [each for each in table["rows"] if each["name"] == "Raspberry Pi 5"]
+    (row,) = [each for each in table["rows"] if each["name"] == "Raspberry Pi 5 (CPU)"]
     assert row["predicted"] is True
     rate = row["values"][keys.index("decode_rate")]
     assert rate["value"] is None
@@ -107,7 +107,7 @@ def test_a_reports_data_keep_predictions_apart(reports: Path) -> None:
     (found,) = [
         each
         for each in rows
-        if each["machine"] == "Raspberry Pi 5" and each["metric"] == "decode_rate"
+        if each["machine"] == "Raspberry Pi 5 (CPU)" and each["metric"] == "decode_rate"
     ]
     assert (found["status"], found["source"], found["median"]) == ("predicted", "predicted", "")
     assert float(found["max"]) == pytest.approx(171 * 0.8, rel=0.01)
@@ -130,3 +130,44 @@ def test_a_report_refuses_an_unknown_device_before_it_reads_anything(tmp_path: P
     done = edgebench("report", tmp_path, "--predict", "raspbery-pi-5")
     assert done.returncode == ExitStatus.USAGE
     assert "raspberry-pi-5" in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80"])
+def test_a_narrow_terminal_cuts_no_name_and_no_number(columns: str) -> None:
+    """Where a table has no room, each prediction is a paragraph."""
+    done = edgebench(
+        *PI, "--device", "jetson-orin-nano-super", "--device", "raspberry-pi-5:16GiB",
+        "--quantization", "mnn:int8", COLUMNS=columns,
+    )  # fmt: skip
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    words = done.stdout.split()
+    for whole in ("jetson-orin-nano-super", "raspberry-pi-5:16GiB", "mnn:int8"):
+        assert whole in words
+    assert max(map(len, done.stdout.splitlines())) <= int(columns)
+
+
+def test_once_hot_is_told_where_it_is_less() -> None:
+    """A TDP of 15 W that may be drawn all the time takes nothing away."""
+    hot = "decode once hot"
+    done = edgebench("predict", "--model", "llama2-7b", "--device", "jetson-orin-nano")
+    assert hot not in done.stdout
+    assert "Once hot" not in done.stdout
+    assert hot not in edgebench(*PI).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--model", "", "--device", "vm"], "no model is named"),
+        (["--model", "llama2-7b", "--device", "vm:2gib"], "Did you mean vm:2GiB?"),
+        (
+            ["--model", "llama2-7b", "--device", "raspberry-pi-5", "--reserved", "20GiB"],
+            "more than the 8.00 GiB of raspberry-pi-5",
+        ),
+    ],
+)
+def test_what_can_not_be_meant_is_refused(arguments: list[str], said: str) -> None:
+    """A sentence that says what may be meant, and the status of a wrong command line."""
+    done = edgebench("predict", *arguments)
+    assert done.returncode == ExitStatus.USAGE
+    assert said in done.stderr

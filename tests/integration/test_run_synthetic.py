@@ -119,7 +119,9 @@ def test_every_table_with_figures_says_so(made_up: Run) -> None:
     assert all(SAID in each for each in own)
     told = json.loads((made_up.path / "report.json").read_text(encoding="utf-8"))
     keys = {each["key"]: SAID in json.dumps(each) for each in told["tables"]}
-    assert all(keys[key] for key in ("frameworks", "comparison-0", "platforms", "selection"))
+    assert all(
+        keys[key] for key in ("frameworks", "comparison-0", "platforms", "selection", "options")
+    )
     assert told["runs"][0]["synthetic"] == "smollm2-135m"
     with (made_up.path / "report.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -176,6 +178,35 @@ def test_a_scenario_must_say_what_stands_for_its_model(folder: Path) -> None:
     told = edgebench("validate", unknown)
     assert told.returncode == 2
     assert "no architecture 'gpt-5' is known" in " ".join(told.stderr.split())
+
+
+@pytest.mark.parametrize("command", ["validate", "run"])
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("synthetic:lama2-7b", "no architecture 'lama2-7b' is known; did you mean 'llama2-7b'?"),
+        ("synthetic:nosuch", "known are: llama2-7b, tinyllama-1.1b"),
+        ("synthetic:smollm2-135m@Q9", "not made as 'Q9'"),
+        ("synthetic:smollm2-135m@q4_0", "did you mean 'Q4_0'?"),
+    ],
+)
+def test_synthetic_weights_that_there_are_none_of(
+    folder: Path, command: str, source: str, said: str
+) -> None:
+    """The check of the scenario says so with the place, before anything runs."""
+    told = edgebench(command, written(folder, "none.yaml", source))
+    assert told.returncode == 2
+    words = " ".join(told.stderr.split())
+    assert re.search(r"none\.yaml:3:\d+: model\.source: ", words)
+    assert said in words
+
+
+def test_synthetic_weights_are_not_verified(folder: Path) -> None:
+    """The reference is not run on random numbers; the message says why not."""
+    told = edgebench("verify", written(folder, "verified.yaml", "synthetic:smollm2-135m"))
+    assert told.returncode == 2
+    assert "nothing to verify" in " ".join(told.stderr.split())
+    assert told.stdout == ""
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def main(arguments: list[str]) -> int:
         calls.write(json.dumps(arguments) + "\n")
     if state.get("hangs"):
         time.sleep(60)
-    if arguments == ["devices", "-l"]:
-        return devices(phone, state)
+    if arguments[:1] == ["devices"]:
+        return devices(phone, state, long=arguments == ["devices", "-l"])
     assert arguments[0] == "-s"
     serial, command, rest = arguments[1], arguments[2], arguments[3:]
     if problem := unreachable(phone, state, serial):
@@ -42,13 +42,14 @@ def main(arguments: list[str]) -> int:
     return shell(phone, script)
 
 
-def devices(phone: Path, state: dict[str, Any]) -> int:
+def devices(phone: Path, state: dict[str, Any], *, long: bool) -> int:
+    """With ``-l`` in columns, without it with a tab between."""
     sys.stdout.write("* daemon not running; starting now at tcp:5037\n")
     sys.stdout.write("* daemon started successfully\n")
     sys.stdout.write("List of devices attached\n")
     away = phone / "away"
     if away.exists():
-        left = int(away.read_text("utf-8")) - 1
+        left = int(away.read_text("utf-8")) - (not long)
         away.write_text(str(left), encoding="utf-8")
         if left:
             sys.stdout.write("\n")
@@ -56,7 +57,7 @@ def devices(phone: Path, state: dict[str, Any]) -> int:
         away.unlink()
     for serial, kind, model in state["devices"]:
         more = f" product:p model:{model} device:d transport_id:1" if model else " usb:1-1"
-        sys.stdout.write(f"{serial:<22} {kind}{more}\n")
+        sys.stdout.write(f"{serial:<22} {kind}{more}\n" if long else f"{serial}\t{kind}\n")
     sys.stdout.write("\n")
     return 0
 
@@ -70,7 +71,11 @@ def unreachable(phone: Path, state: dict[str, Any], serial: str) -> str:
     return "" if known[serial] == "device" else f"error: device {known[serial]}\n"
 
 
-def push(state: dict[str, Any], source: str, target: str) -> int:
+def push(state: dict[str, Any], *words: str) -> int:
+    if options := [word for word in words if word.startswith("-")]:
+        sys.stderr.write(f"adb: usage: unrecognized option '{options[0]}'\n")
+        return 1
+    source, target = words
     if why := state.get("push_fails"):
         failed = f"adb: error: failed to copy '{source}' to '{target}': remote {why}\n"
         sys.stderr.write(failed)

@@ -34,7 +34,11 @@ TOYBOX = """#!/bin/sh
 [ $# = 0 ] && { cat "$PHONE/toybox.txt"; exit; }
 command=$1; shift
 [ $command = time ] || exec $command "$@"
-shift
+case $1 in -v) shift;; -*) echo "toybox: time: Unknown option '${1#-}'" >&2; exit 1;; esac
+if [ -f "$PHONE/short-time.txt" ]; then
+  echo "time: Unknown option 'v' (see \"time --help\")" >&2
+  exit 1
+fi
 "$@"
 status=$?
 echo "Real time (s): 1.503220

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -26,7 +27,9 @@ def main(arguments: list[str]) -> int:
     state: dict[str, Any] = json.loads((PHONE / "tool.json").read_text("utf-8"))
     if name in state.get("only", [name]):
         misbehave(state)
-    text = {"llama-bench": llama, "llm_bench": mnn}.get(name, litert)(arguments)
+    text = {"llama-bench": llama, "-llama-bench": llama, "llm_bench": mnn}.get(name, litert)(
+        arguments
+    )
     if name in state.get("only", [name]):
         for before, after in state.get("replace", {}).items():
             text = text.replace(before, after)
@@ -43,6 +46,16 @@ def misbehave(state: dict[str, Any]) -> None:
         (PHONE / "pid").write_text(str(os.getpid()), encoding="utf-8")
         (PHONE / "away").write_text(str(state["unplugs"]), encoding="utf-8")
         time.sleep(60)
+    if behind := state.get("leaves_behind"):
+        # One in the background: in a session of its own, with the tool's output or without.
+        output = None if behind == "with output" else subprocess.DEVNULL
+        left = subprocess.Popen(
+            ["sleep", "60"], stdout=output, stderr=output, start_new_session=True
+        )
+        (PHONE / "pid").write_text(str(left.pid), encoding="utf-8")
+    if state.get("endless"):
+        while True:
+            sys.stdout.write("x" * 65536)
     if state.get("hangs"):
         (PHONE / "pid").write_text(str(os.getpid()), encoding="utf-8")
         time.sleep(60)
@@ -57,6 +70,14 @@ def after(arguments: list[str], flag: str, default: str = "") -> str:
 
 
 def llama(arguments: list[str]) -> str:
+    if "--help" in arguments:
+        return (RECORDED / "llama-bench-help.txt").read_text("utf-8")
+    known = {"-m", "-r", "-o", "-p", "-n", "-d", "-t", "-b", "-ub", "-ctk", "-ctv", "-fa", "-ngl"}
+    known |= {"-mmp", "--load-mode"}
+    unknown = [each for each in arguments[::2] if each not in known]
+    if unknown or "," in after(arguments, "-m"):
+        sys.stdout.write(f"error: invalid parameter for argument: {unknown or arguments}\n")
+        sys.exit(1)
     prompt, made = int(after(arguments, "-p")), int(after(arguments, "-n"))
     noise, *records = (RECORDED / "llama-bench.jsonl").read_text("utf-8").splitlines()
     record = json.loads(records[0 if prompt else 1])
@@ -65,6 +86,7 @@ def llama(arguments: list[str]) -> str:
     record["n_depth"] = int(after(arguments, "-d", "0"))
     record["n_threads"] = int(after(arguments, "-t", "4"))
     record["samples_ns"] = (record["samples_ns"] * count)[:count]
+    record["samples_ts"] = [(prompt + made) * 1e9 / each for each in record["samples_ns"]]
     return f"{noise}\n{json.dumps(record)}\n"
 
 
@@ -79,7 +101,11 @@ def litert(arguments: list[str]) -> str:
     text = (RECORDED / "litert_lm_main.txt").read_text("utf-8")
     for turn, flag in (("Prefill", "prefill"), ("Decode", "decode")):
         count = given[f"benchmark_{flag}_tokens"]
+        took = re.search(rf"{turn} Turn 1: Processed \d+ tokens in ([\d.]+)s", text)
+        assert took is not None
         text = re.sub(rf"({turn} Turn 1: Processed) \d+", rf"\1 {count}", text)
+        speed = int(count) / float(took[1])
+        text = re.sub(rf"({turn} Speed:) [\d.]+", rf"\1 {speed:.2f}", text)
     return text
 
 

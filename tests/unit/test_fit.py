@@ -45,6 +45,16 @@ def test_the_smaller_of_what_profile_and_machine_say_counts() -> None:
     assert "8.0 GiB by the profile raspberry-pi-5" in said
 
 
+def test_small_sizes_are_told_in_units_that_show_them() -> None:
+    """A model of 2 MiB does not fit into a machine of 4 MiB; neither is 0.0 GiB."""
+    said = refuse_if_too_large(2 << 20, None, 4 << 20)
+    assert said is not None
+    assert "the model's 2.0 MiB do not fit" in said
+    assert said.endswith(
+        "which is 4.0 MiB as it says itself, no more than the 307.2 MiB that a system keeps"
+    )
+
+
 @pytest.mark.parametrize(
     ("needed", "fits"), [(int(0.69 * GIB), True), (int(0.7 * GIB) + 1, False), (GIB, False)]
 )

@@ -353,3 +353,11 @@ def test_names_from_outside_stay_on_their_line() -> None:
         "f\\n1:1: x: y\\x1b[31m:8:1: 'a\\nb\\x1b': unknown key; "
         "allowed: description, device, measure, model, name, power, requirements, schema_version, variants, verify, workloads"
     )
+
+
+@pytest.mark.parametrize("address", ["user@-x", "a;b", "b -v", "$(id)"])
+def test_an_address_that_ssh_would_take_for_something_else_is_refused(address: str) -> None:
+    """With its place, before anything is connected."""
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(VALID + f"device: {{ssh: '{address}'}}\n", filename="f")
+    assert caught.value.message.startswith(f"f:8:15: device.ssh: '{address}' is no address for ssh")

@@ -66,7 +66,7 @@ def test_quantisations_are_different_files(store: ModelStore) -> None:
     ("source", "message", "remedy"),
     [
         ("synthetic:gpt-5", "no architecture 'gpt-5' is known", "Known are: tiny, small."),
-        ("synthetic:tiny@Q2_K", "not made as 'Q2_K'", "They are made as: Q4_0, Q8_0, F16."),
+        ("synthetic:tiny@Q2_K", "not made as 'Q2_K'", "Known are: Q4_0, Q8_0, F16."),
     ],
 )
 def test_what_is_not_there_is_answered_with_what_is(

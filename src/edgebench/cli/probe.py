@@ -149,16 +149,25 @@ def _said(records: Sequence[BandwidthRecord], cpus: int) -> list[str]:
             f"{max(best.samples) / GIGA:.1f} tokens/s here, with {_with(best.threads)}: that is "
             "the fastest repetition. The share of the median that it reaches is the MBU of reports."
         )
-    if any(each.disturbed for each in records):
+    disturbed = [each for each in records if each.disturbed]
+    kept = [each for each in records if not each.disturbed]
+    if disturbed:
         said.append(
-            "Disturbed: other processes took the CPUs meanwhile. The memory is faster than this, "
-            "so nothing is held against it, and it is not kept. `edgebench doctor` names them."
+            f"Disturbed, {_with_each(disturbed)}: other processes took the CPUs meanwhile. The "
+            "memory is faster than that, so nothing is held against it, and it is not kept. "
+            "`edgebench doctor` names them."
         )
     if any(each.threads > cpus for each in records):
         said.append(f"More threads than CPUs that may be used here, {cpus}, take turns.")
-    if not all(each.disturbed for each in records):
-        said.append("Kept for runs on this machine, for a week.")
+    if kept:
+        which = f": what was read {_with_each(kept)}" if disturbed else ""
+        said.append(f"Kept for runs on this machine, for a week{which}.")
     return said
+
+
+def _with_each(records: Sequence[BandwidthRecord]) -> str:
+    counts = [_with(each.threads) for each in records]
+    return f"with {' and '.join(counts)}"
 
 
 def _with(threads: int) -> str:

@@ -12,7 +12,7 @@ import click
 
 from edgebench.cli.progress import make_observer
 from edgebench.cli.run_options import runners_option, workloads_option
-from edgebench.harness.errors import ExitStatus
+from edgebench.harness.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from edgebench.harness.observer import Observer
@@ -66,6 +66,7 @@ def verify(
     from edgebench.harness.scenario.expand import expand  # noqa: PLC0415
     from edgebench.harness.scenario.find import find_scenario  # noqa: PLC0415
     from edgebench.harness.scenario.loader import load_scenario  # noqa: PLC0415
+    from edgebench.harness.store.sources import synthetic_source  # noqa: PLC0415
     from edgebench.harness.verify import high_precision_variants  # noqa: PLC0415
     from edgebench.runners.registry import runner_classes  # noqa: PLC0415
 
@@ -75,6 +76,12 @@ def verify(
     classes = runner_classes()
     loaded = load_scenario(path, runners=classes, configured=pythons)
     resolved = apply_overrides(loaded, Overrides(runners=runners, workloads=workloads))
+    if synthetic_source(resolved.model.source) is not None:
+        msg = (
+            f"the scenario {resolved.name!r} has synthetic weights: random numbers, of which two "
+            "frameworks may well say different things, so there is nothing to verify"
+        )
+        raise UsageError(msg, remedy="Verify with a real model as `source:` below `model:`.")
     variants = expand(resolved)
     if high_precision:
         made = {name: kind.QUANTIZATIONS for name, kind in classes.items()}

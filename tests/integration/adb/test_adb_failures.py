@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from phone import SERIAL, elf
 
-from edgebench.harness.adb import board
+from edgebench.harness.adb import board, running
 from edgebench.harness.errors import BoardError
 
 if TYPE_CHECKING:
@@ -292,6 +296,112 @@ def test_adb_that_hangs_is_given_up(
     phone.state(hangs=True)
     with pytest.raises(BoardError, match=r"did not answer within 0\.5 s"):
         run()
+
+
+@pytest.mark.parametrize("behind", ["with output", "without"])
+def test_what_a_tool_leaves_behind_is_ended(behind: str, run: Runs, phone: PlayedPhone) -> None:
+    """A process in the background would be measured beside the next; whose it is, is known."""
+    phone.tool(leaves_behind=behind, only=["llama-bench"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "LAST_S", 0.2)
+        made = run()
+    assert is_gone(int((phone.root / "pid").read_text("utf-8")))
+    expected = "left something running on the device" if behind == "with output" else ""
+    assert expected in failures(made)["llama.cpp"]
+
+
+@pytest.mark.parametrize(
+    "says", ["edgebench: over", "edgebench: exit 0", "edgebench: exit 0\n\nedgebench: over\n"]
+)
+def test_a_tool_that_prints_as_we_do_is_not_over(says: str, run: Runs, phone: PlayedPhone) -> None:
+    """Our marks have a word of their own in each start: it is waited for, and ended."""
+    phone.tool(says=says, hangs=True, only=["llama-bench"])
+    measure = {
+        "timeout_s": 0.5,
+        "repetitions": {"min": 1, "max": 1},
+        "warmup": {"min": 0, "max": 0},
+    }
+    made = run(measure=measure)
+    assert "did not end within" in failures(made)["llama.cpp"]
+    assert is_gone(int((phone.root / "pid").read_text("utf-8")))
+
+
+def test_output_without_an_end_is_ended(
+    run: Runs, phone: PlayedPhone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tool that prints without end, and without an end of line, fills no memory."""
+    monkeypatch.setattr(running, "MOST_BYTES", 4 << 20)
+    phone.tool(endless=True, only=["llama-bench"])
+    assert "llama-bench printed more than 4 MiB" in failures(run())["llama.cpp"]
+
+
+def test_output_that_no_tool_prints_is_one_failed_row(run: Runs, phone: PlayedPhone) -> None:
+    """Numbers of hundreds of digits, and JSON of any depth."""
+    for strange in ("9" * 400, "9" * 5000, "[" * 100_000):
+        phone.tool(replace={"232482552": strange}, only=["llama-bench"])
+        made = run(variants=BOTH)
+        assert failures(made)["llama.cpp"]
+        assert failures(made)["mediapipe"] == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_ended_ends_its_tool(
+    number: signal.Signals, scenario: Mapping[str, object], phone: PlayedPhone, tmp_path: Path
+) -> None:
+    """A terminal that is closed, or a CI that ends the job, leaves nothing running there."""
+    phone.tool(hangs=True)
+    (tmp_path / "s.yaml").write_text(json.dumps(scenario), encoding="utf-8")
+    words = [sys.executable, "-m", "edgebench", "run", "s.yaml", "--out", "out"]
+    environment = {**os.environ, **phone.environment, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    started = subprocess.Popen(
+        words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    pid = phone.root / "pid"
+    while not (pid.exists() and pid.read_text("utf-8")):
+        assert started.poll() is None
+        time.sleep(0.05)
+    started.send_signal(number)
+    assert started.wait(60) == 130
+    assert is_gone(int(pid.read_text("utf-8")))
+
+
+def test_paths_that_look_like_options_are_none(
+    run: Runs,
+    scenario: Mapping[str, object],
+    phone: PlayedPhone,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A tool and a model that begin with a dash, or have a comma, are files all the same."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools" / "llama-bench").rename(tmp_path / "-llama-bench")
+    (tmp_path / "tiny.gguf").rename(tmp_path / "a,b.gguf")
+    made = run(
+        device=device(scenario, tools={"llama.cpp": "./-llama-bench"}),
+        model={"name": "tiny", "source": "path:a,b.gguf"},
+    )
+    assert failures(made)["llama.cpp"] == ""
+    (first, *_) = phone.started()
+    assert first[2].endswith("/a_b.gguf")
+
+
+def test_a_phone_whose_time_is_an_old_one(run: Runs, phone: PlayedPhone) -> None:
+    """The peak of memory is null, with the reason; all else is measured."""
+    phone.files(**{"short-time": ""})
+    made = run()
+    (trial,) = [each for each in made.trials if each.kind == "generate"]
+    assert trial.status == "ok"
+    peak = trial.metrics["peak_rss_bytes"]
+    assert peak.value is None
+    assert "no `time -v`" in str(peak.reason)
+
+
+def test_mmap_is_asked_for_as_the_tool_knows_it(run: Runs, phone: PlayedPhone) -> None:
+    """The device's own tool says which name it has."""
+    run(variants=[{"runner": "llama.cpp", "quantization": "source", "mmap": False}])
+    usage, first, *_ = phone.started()
+    assert usage[1:] == ["--help"]
+    assert first[first.index("--load-mode") + 1] == "none"
 
 
 def is_gone(pid: int) -> bool:

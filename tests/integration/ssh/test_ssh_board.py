@@ -231,6 +231,26 @@ def test_a_board_that_is_off_can_not_be_reached(server: SshServer, make_board: M
         make_board(ssh=server.ssh(Port="1")).machine()
 
 
+@pytest.mark.parametrize("words", ["", " -o StrictHostKeyChecking=no -o BatchMode=no"])
+def test_the_users_own_words_do_not_let_an_unknown_board_in(
+    server: SshServer, make_board: MakeBoard, words: str
+) -> None:
+    """Neither a careless command nor a configuration that trusts whatever is behind localhost."""
+    careless = {"NoHostAuthenticationForLocalhost": "yes", "StrictHostKeyChecking": "no"}
+    ssh = server.ssh(UserKnownHostsFile="/dev/null", **careless) + words
+    with pytest.raises(BoardAccessError, match="host key of board is not known"):
+        make_board(ssh=ssh).machine()
+
+
+def test_a_configuration_for_tunnels_does_not_stand_in_the_way(
+    server: SshServer, make_board: MakeBoard
+) -> None:
+    """Options that leave a session without input or command are for forwardings only."""
+    tunnel = {"SessionType": "none", "StdinNull": "yes", "RequestTTY": "force"}
+    board = make_board(ssh=server.ssh(ForkAfterAuthentication="yes", **tunnel))
+    assert board.machine().cpu_model
+
+
 def test_a_name_that_does_not_exist_is_told(make_board: MakeBoard) -> None:
     """The name is not found, which is another thing than a board that is off."""
     with pytest.raises(BoardLinkError, match="no machine named nowhere"):
@@ -245,7 +265,7 @@ def test_a_board_without_python_is_told(make_board: MakeBoard) -> None:
 
 def test_a_python_that_is_none_is_told(make_board: MakeBoard) -> None:
     """What is started is another program."""
-    with pytest.raises(BoardUnfitError, match="/bin/false on board is no Python"):
+    with pytest.raises(BoardUnfitError, match="/bin/false on board did not start edgebench"):
         make_board(python="/bin/false").machine()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
@@ -124,6 +125,26 @@ def test_the_model_is_on_the_board_and_copied_once(
     (model,) = (tmp_path / "board" / "models").glob("*/model.bin")
     assert model.read_bytes() == b"weights"
     assert "copying" not in second.stderr
+
+
+def test_a_profile_that_lies_refuses_before_anything_is_copied(
+    server: SshServer, make_scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The board has more memory than its profile says; the smaller one counts, and it is told."""
+    shipped = resources.files("edgebench.devices").joinpath("profiles/vm.yaml").read_text("utf-8")
+    small = shipped.replace("value: 8GiB\n", "value: 256MiB\n")
+    small = small.replace("  choices: [2GiB, 4GiB, 8GiB, 16GiB, 32GiB, 64GiB]\n", "")
+    (tmp_path / "small.yaml").write_text(small, encoding="utf-8")
+    path = make_scenario()
+    text = path.read_text("utf-8").replace("folder:", "profile: small.yaml, folder:")
+    path.write_text(text, encoding="utf-8")
+    done = edgebench("run", path, "--out", tmp_path / "out")
+    assert done.returncode == 4, done.stderr
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "do not fit into the device's memory, which is 256.0 MiB" in said
+    assert "is it the right profile? The smaller one is believed" in said
+    there = [file for file in (tmp_path / "board").rglob("*") if file.is_file()]
+    assert [file.suffix for file in there] == [".pyz"]  # the worker, which was asked its memory
 
 
 def test_an_artifact_is_made_here_and_run_there(
@@ -270,7 +291,7 @@ def test_nothing_is_connected_before_it_is_asked(monkeypatch: pytest.MonkeyPatch
     board.close()
     board.close()
     with pytest.raises(UsageError):
-        board_of(Device(ssh="-v"), PowerSettings())
+        board_of(Device().model_copy(update={"ssh": "-v"}), PowerSettings())
 
 
 @pytest.mark.llama_cpp

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import json
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
+from damage import damaged
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from phone import SERIAL, PlayedPhone, elf
 
-from edgebench.harness.adb.client import Adb, adb_words
+from edgebench.harness.adb.board import AdbBoard, name_there
+from edgebench.harness.adb.client import Adb, Attached, Done, adb_words
 from edgebench.harness.adb.diagnosis import cannot_start, link_broken
 from edgebench.harness.adb.elf import abi_of, is_script
 from edgebench.harness.adb.phone import ask, celsius, free_bytes
-from edgebench.harness.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from edgebench.harness.errors import BoardError, BoardUnfitError, UsageError
 
 THERMAL = """IsStatusOverride: false
 Thermal Status: 0
@@ -28,6 +32,11 @@ Current temperatures from HAL:
 Current cooling devices from HAL:
 \tCoolingDevice{mValue=0, mType=2, mName=cpufreq-cpu0}
 """
+
+BATTERY = "Current Battery Service state:\n  temperature: 280\n  voltage: 3848\n"
+FACTS = "x\n" + "edgebench: next\n" * 5 + "MemTotal: 8000000 kB\n"
+DISK = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/x 100 1 50 1% /data\n"
+PHONE_TEXTS = (THERMAL, BATTERY, FACTS, DISK, "x\n" + "edgebench: next\n" * 9)
 
 
 @pytest.fixture
@@ -56,6 +65,80 @@ def test_a_phone_names_itself(adb: Adb, phone: PlayedPhone) -> None:
     assert older.machine.fingerprint != found.machine.fingerprint
 
 
+def test_a_time_without_the_kernels_figures_is_not_used(adb: Adb, phone: PlayedPhone) -> None:
+    """Old toyboxes have `time` without -v; the peak of memory is then not told."""
+    phone.files(**{"short-time": ""})
+    assert ask(adb).programs == {"sha256sum", "timeout"}
+
+
+def test_facts_that_can_not_be_are_no_facts(adb: Adb, phone: PlayedPhone) -> None:
+    """Memory of thousands of digits, or none; a temperature of a star."""
+    cat = phone.root / "bin" / "cat"
+    for kilobytes in ("9" * 5000, "0", "-5"):
+        text = f"#!/bin/sh\ncase $1 in /proc/meminfo) echo 'MemTotal: {kilobytes} kB';; "
+        cat.write_text(text + '*) exec /bin/cat "$@";; esac\n', encoding="utf-8")
+        cat.chmod(0o755)
+        with pytest.raises(BoardUnfitError, match="does not tell its memory"):
+            ask(adb)
+    battery = "Current Battery Service state:\n  temperature: 1e300\n"
+    phone.files(battery=battery, thermalservice="")
+    assert celsius(adb).value is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=200) | st.sampled_from(PHONE_TEXTS).flatmap(damaged))
+def test_no_answer_of_a_phone_breaks_the_run(text: str) -> None:
+    """Whatever it says, there are facts or a failure that names the device."""
+    adb = Adb(SERIAL, ["adb"])
+    adb.shell = lambda *_: Done(0, text)  # type: ignore[method-assign]
+    with contextlib.suppress(BoardError):
+        json.dumps(asdict(ask(adb).machine), allow_nan=False).encode()
+    found = celsius(adb).value
+    assert found is None or abs(found) < 1000
+    free = free_bytes(adb, "/")
+    assert free is None or free >= 0
+
+
+def test_a_file_whose_name_begins_with_a_dash_is_copied(
+    adb: Adb, phone: PlayedPhone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Named from where one stands, it would be an option of adb, which refuses those it lacks."""
+    monkeypatch.chdir(tmp_path)
+    Path("-llama-bench").write_bytes(b"tool")
+    adb.push(Path("-llama-bench"), str(phone.root / "there"), 10)
+    assert (phone.root / "there").read_bytes() == b"tool"
+    with pytest.raises(BoardError, match="unrecognized option"):
+        adb.push(tmp_path / "-llama-bench", "-there", 10)
+
+
+def test_serials_with_spaces(phone: PlayedPhone) -> None:
+    """As makers of cheap phones choose them; `adb devices` has a tab behind, `-l` only spaces."""
+    phone.state(devices=[["MY PHONE 01", "device", "M1"], ["MY", "offline", ""]])
+    adb = Adb("MY PHONE 01", [phone.environment["EDGEBENCH_ADB"]])
+    assert adb.attached() == [
+        Attached("MY PHONE 01", "device", "M1"),
+        Attached("MY", "offline", ""),
+    ]
+    adb.find()
+    assert adb.shell("echo hello").out == "hello"
+
+
+@pytest.mark.parametrize("folder", ["tmp", "-x", "/data/a,b"])
+def test_folders_that_tools_would_misread_are_refused(folder: str) -> None:
+    """Relative ones may be options; llama-bench takes a comma for the end of a path."""
+    with pytest.raises(UsageError, match=r"device\.folder"):
+        AdbBoard(Adb(SERIAL, ["adb"]), folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [("a,b.gguf", "a_b.gguf"), ("-m.gguf", "m.gguf"), ("--", "model"), ("x y'é", "x_y__")],
+)
+def test_models_have_plain_names_on_the_device(name: str, there: str) -> None:
+    """A name with a comma would be two models for llama-bench."""
+    assert name_there(name) == there
+
+
 def test_temperature_is_the_batterys_or_the_cases(adb: Adb, phone: PlayedPhone) -> None:
     """Tenths of a degree of dumpsys battery; else the hottest skin sensor that is read now."""
     assert celsius(adb).value == 28.0
@@ -80,9 +163,9 @@ def test_a_commands_status_and_output_are_apart(adb: Adb) -> None:
         adb.run(["cat", "/none"])
 
 
-@pytest.mark.parametrize("serial", ["-s", "a b", ""])
+@pytest.mark.parametrize("serial", ["-s", "a\tb", " a", "a\n", ""])
 def test_a_serial_that_is_none_is_refused(serial: str) -> None:
-    """A leading dash would be an option of adb."""
+    """A leading dash would be an option of adb; spaces may be in it, not around it."""
     with pytest.raises(UsageError, match="no serial number"):
         Adb(serial, ["adb"])
 

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from damage import damaged
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from edgebench.harness.adb.litert_lm import LitertLm
 from edgebench.harness.adb.llama_bench import LlamaBench
 from edgebench.harness.adb.llm_bench import LlmBench
-from edgebench.harness.adb.tool import Ask, Line, Wanted
-from edgebench.harness.errors import InvalidResultError, RunnerProtocolError
+from edgebench.harness.adb.tool import Ask, Line, Told, Tool, Wanted
+from edgebench.harness.errors import InvalidResultError, RunnerError, RunnerProtocolError
 
 RECORDED = Path(__file__).parents[2] / "data" / "adb"
 
 
 def wanted(prompt: int, generate: int, *, depth: int = 0, **options: bool | float | str) -> Wanted:
     return Wanted("/m", prompt, depth, generate, options, prompt + depth + generate + depth)
+
+
+PROMPT = json.loads((RECORDED / "llama-bench.jsonl").read_text("utf-8").splitlines()[1])
+
+
+def read_prompt(record: dict[str, object], *, tokens: int = 1024, repetitions: int = 5) -> Told:
+    """What it is taken to tell with a line of JSON."""
+    ask = Ask((), "prefill", repetitions)
+    return LlamaBench().read(ask, wanted(tokens, 256), [Line(json.dumps(record))])
 
 
 def lines(name: str) -> list[Line]:
@@ -83,6 +98,74 @@ def test_llama_bench_is_asked_for_what_the_variant_says() -> None:
     assert " ".join(asks[1].arguments) == f"{common} -p 0 -n 8 -d 48"
 
 
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [("-mmp, --mmap <0|1>", "-mmp 0"), ("-lm, --load-mode <none|mmap>", "--load-mode none")],
+)
+def test_llama_bench_has_two_names_for_mmap(usage: str, expected: str) -> None:
+    """The usage tells which version it is; newer ones may lack the old option."""
+    asked = replace(wanted(16, 8, mmap=False), usage=usage)
+    words = " ".join(LlamaBench().asks(asked, repetitions=1)[0].arguments)
+    assert expected in words
+    assert ("-mmp" in words) != ("--load-mode" in words)
+    on = replace(asked, options={"mmap": True})
+    words = " ".join(LlamaBench().asks(on, repetitions=1)[0].arguments)
+    assert expected.replace("none", "mmap").replace("-mmp 0", "-mmp 1") in words
+
+
+@pytest.mark.parametrize(
+    ("field", "mapped"),
+    [
+        ({"use_mmap": True}, True),
+        ({"load_mode": "mmap"}, True),
+        ({"load_mode": "none"}, False),
+        ({"load_mode": "dio"}, False),
+    ],
+)
+def test_llama_bench_tells_mmap_in_two_ways(field: dict[str, object], mapped: bool) -> None:
+    """Both are the same option of a variant, so that versions compare."""
+    record = {**PROMPT, **field}
+    assert read_prompt(record).options["mmap"] is mapped
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"samples_ts": [4404.63, 4141.1, 4136.35, 4134.49, 41.3811]}, "contradicts itself"),
+        ({"samples_ts": [4404.63]}, "samples_ts"),
+        ({"samples_ts": [4404.63, 4141.1, 4136.35, 4134.49, True]}, "samples_ts"),
+        ({"samples_ts": [4404.63, 4141.1, 4136.35, 4134.49, math.nan]}, "which can't be"),
+        ({"samples_ns": [True] * 5}, "samples_ns"),
+        ({"samples_ns": [232482552, 247277500, 247561406, 247672552, 0]}, "which can't be"),
+        ({"samples_ns": [10**400] * 5}, "which can't be"),
+        ({"samples_ns": [232482552.0] * 5}, "samples_ns"),
+        ({"n_gen": False}, "another test"),
+        ({"n_depth": 0.0}, "another test"),
+        ({"model_n_params": -5}, "weights, which can't be"),
+        ({"model_n_params": True}, "weights, which can't be"),
+    ],
+)
+def test_llama_bench_that_can_not_be_true(changes: dict[str, object], message: str) -> None:
+    """What it prints is held against what else it prints; true is no number."""
+    with pytest.raises(InvalidResultError, match=message):
+        read_prompt({**PROMPT, **changes})
+
+
+def test_llama_bench_rates_may_be_rounded() -> None:
+    """Six digits of a slow phone: 1 token in 3 s is 0.333333 tokens/s."""
+    slow = {"n_prompt": 1, "samples_ns": [3 * 10**9], "samples_ts": [0.333333]}
+    told = read_prompt({**PROMPT, **slow}, tokens=1, repetitions=1)
+    assert told.prefill[0].rate == pytest.approx(1 / 3)
+
+
+def test_llama_bench_fields_that_results_can_not_hold_are_left_out() -> None:
+    """A newer version may print anything; its figures count all the same."""
+    strange = {"a": math.nan, "b": 10**400, "c": [1], "d": "\ud800\x1b[31mred", "e": math.inf}
+    told = read_prompt({**PROMPT, **strange})
+    assert not {"a", "b", "c", "e"} & told.options.keys()
+    assert told.options["d"] == "[31mred"
+
+
 def test_llm_bench_table_is_read() -> None:
     """Both phases of its one row, and what it says that it used."""
     told = LlmBench().read(Ask((), "both", 1), wanted(512, 128), lines("llm_bench.txt"))
@@ -130,13 +213,73 @@ def test_litert_without_turns_is_no_measurement() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("first token: 2.40", "first token: -2.40"),
+        ("first token: 2.40", "first token: nan"),
+        ("init time: 911.25", "init time: -0.9"),
+        ("in 2.311920273s", "in -5.53s"),
+        ("in 2.311920273s", "in 5.53"),
+        ("in 2.311920273s", "in inf"),
+        ("in 2.311920273s", "in 1.2.3s"),
+        ("Prefill Speed: 7.79", "Prefill Speed: 77.9"),
+        ("Decode Speed: 11.21", "Decode Speed: -11.21"),
+        ("Decode Speed: 11.21", "Decode Speed: fast"),
+    ],
+)
+def test_litert_that_can_not_be_true(before: str, after: str) -> None:
+    """Times are above zero, have a unit, and make the speeds that it prints."""
+    text = [Line(line.text.replace(before, after)) for line in lines("litert_lm_main.txt")]
+    assert any(after in line.text for line in text)
+    with pytest.raises(InvalidResultError, match=r"can't be|contradicts"):
+        LitertLm().read(Ask((), "both", 1), wanted(18, 62), text)
+
+
+def test_litert_speed_counts_where_its_time_is_zero() -> None:
+    """Abseil writes zero without a unit."""
+    text = [Line(line.text.replace("2.311920273s", "0")) for line in lines("litert_lm_main.txt")]
+    (sample,) = LitertLm().read(Ask((), "both", 1), wanted(18, 62), text).prefill
+    assert (sample.rate, sample.seconds) == (7.79, None)
+
+
+TOLD = [
+    (LlamaBench(), Ask((), "prefill", 5), 1024, 256, "llama-bench.jsonl"),
+    (LlmBench(), Ask((), "both", 1), 512, 128, "llm_bench.txt"),
+    (LitertLm(), Ask((), "both", 1), 18, 62, "litert_lm_main.txt"),
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+@pytest.mark.parametrize(("tool", "ask", "prompt", "made", "name"), TOLD)
+def test_no_output_breaks_the_run(
+    tool: Tool, ask: Ask, prompt: int, made: int, name: str, data: st.DataObject
+) -> None:
+    """Whatever is printed, there are figures above zero that JSON can hold, or one failure."""
+    recorded = (RECORDED / name).read_text("utf-8")
+    if tool.engine == "llama.cpp":
+        recorded = "\n".join(recorded.splitlines()[:2])
+    text = data.draw(damaged(recorded) | st.text(max_size=300))
+    with contextlib.suppress(RunnerError):
+        told = tool.read(ask, wanted(prompt, made), [Line(each) for each in text.splitlines()])
+        figures = [told.ttft_s, told.load_s, told.parameters]
+        for sample in (*told.prefill, *told.decode):
+            figures += [sample.rate, sample.seconds]
+        assert all(each is None or 0 < each < math.inf for each in figures)
+        held = json.dumps([dict(told.options), told.engine_version], allow_nan=False)
+        assert "\\ud8" not in held
+
+
+@pytest.mark.parametrize(
     ("written", "seconds"),
     [("399.049292ms", 0.399049292), ("1m2.5s", 62.5), ("81us", 81e-6), ("1h0m1s", 3601.0)],
 )
 def test_durations_of_abseil_are_read(written: str, seconds: float) -> None:
     """As absl::FormatDuration writes them."""
     text = [
-        Line(line.text.replace("2.311920273s", written)) for line in lines("litert_lm_main.txt")
+        Line(line.text.replace("2.311920273s", written))
+        for line in lines("litert_lm_main.txt")
+        if "Speed" not in line.text
     ]
     told = LitertLm().read(Ask((), "both", 1), wanted(18, 62), text)
     assert told.prefill[0].seconds == pytest.approx(seconds)

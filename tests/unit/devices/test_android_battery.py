@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from recorded_meters import recorded
 
-from edgebench.devices.android_battery import amperes, find_android, parse_dumpsys
+from edgebench.devices.android_battery import find_android, parse_dumpsys, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -165,11 +165,57 @@ def test_dump_is_parsed() -> None:
     assert parse_dumpsys("") is None
 
 
-def test_units_of_currents() -> None:
-    """20 mA to 20 A in microamperes, up to 20 A in milliamperes."""
-    assert [amperes(each) for each in (-427943, 300, 20_000, 20_001)] == pytest.approx(
-        [0.427943, 0.3, 20.0, 0.020001]
-    )
+@pytest.mark.parametrize(
+    ("largest", "per_ampere"),
+    [
+        (427_943, 1e6),  # 1.7 W; 1.7 kW if it were mA
+        (19_000, 1e6),  # 74 mW of an idle phone; 74 W if it were mA
+        (812, 1e3),  # 3.2 W; 3 mW if it were uA
+        (6_000, 1e3),  # 23 W; 23 mW of uA would be a phone that does nothing at all
+        (0, None),
+        (3, None),  # 12 mW at the most
+        (40_000_000, None),  # 156 W at the least
+    ],
+)
+def test_unit_of_a_phones_currents(largest: int, per_ampere: float | None) -> None:
+    """Of a battery at 3.9 V: the one with which a phone draws between 20 mW and 30 W."""
+    assert unit_of(largest, 3.9) == per_ampere
+
+
+def test_the_unit_is_decided_once_for_a_phone() -> None:
+    """One that idles in between goes on in microamperes: 19 mA are 75 mW, not 75 W."""
+    phone = Phone(UNPLUGGED, "Discharging", "-812000", "3964000")
+    (meter,), _ = phone.find()
+    phone.gauge[1] = "-19000"
+
+    assert watts(meter, phone) == pytest.approx(0.0753, rel=2e-3)
+
+
+def test_an_idle_phone_is_read_in_microamperes() -> None:
+    """Also where it idles all the time that it is looked at: 0.019 A x 3.964 V."""
+    phone = Phone(UNPLUGGED, "Discharging", "-19000", "3964000")
+    (meter,), _ = phone.find()
+
+    assert watts(meter, phone) == pytest.approx(0.0753, rel=2e-3)
+
+
+def test_a_unit_that_can_not_be_told_is_refused() -> None:
+    """A current of next to nothing is no power in any unit."""
+    meters, (refusal,) = Phone(UNPLUGGED, "Discharging", "1", "3964000").find()
+
+    assert meters == []
+    assert refusal.finding == ("battery: whether its currents, up to 2, are mA or uA can't be told")
+
+
+def test_a_reading_that_no_phone_draws_is_none() -> None:
+    """A gauge that jumps: 8 A x 3.964 V in the unit that was decided."""
+    phone = Phone(UNPLUGGED, "Discharging", "-812000", "3964000")
+    (meter,), _ = phone.find()
+    phone.gauge[1] = "-8000000"
+
+    with pytest.raises(OSError, match=r"it says 31\.7\d* W, more than a phone draws"):
+        meter.read_j()
+    meter.close()
 
 
 def test_no_phone_no_word() -> None:

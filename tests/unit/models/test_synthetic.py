@@ -15,7 +15,7 @@ import pytest
 from edgebench.models.gguf_file import open_gguf
 from edgebench.models.shapes import SHAPES, ModelShape
 from edgebench.models.synthetic import synthetic_bytes, write_synthetic
-from edgebench.models.synthetic_tensors import BLOCKS, NUMBERS, synthetic_tensors
+from edgebench.models.synthetic_tensors import BLOCKS, NUMBERS, synthetic_tensors, tensor_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +131,22 @@ def test_no_more_than_some_megabytes_are_in_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert path.stat().st_size > 90_000_000
     assert peak < 40_000_000
+
+
+def test_the_largest_model_is_made_in_pieces() -> None:
+    """The largest tensor of 7B, 108 MB, is never in memory as a whole; the others are smaller."""
+    shape = SHAPES["llama2-7b"]
+    tensors = synthetic_tensors(shape, "Q4_0")
+    largest = max(tensors, key=lambda each: each.nbytes)
+    assert largest.nbytes == 32000 * 4096 // 256 * 210  # Q6_K: 210 bytes for 256 weights
+    tracemalloc.start()
+    sizes = [len(piece) for piece in tensor_bytes(largest, shape, 1)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(sizes) == largest.nbytes
+    assert peak < 40_000_000
+    # Of each of the others the first piece; the rest comes as it does here.
+    assert all(len(next(tensor_bytes(each, shape, 1))) <= 2 * max(sizes) for each in tensors[:12])
 
 
 def test_progress_ends_at_the_size_of_the_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from sample_run import handmade, sha256
 from edgebench.harness.results.device import BandwidthRecord
 from edgebench.harness.results.model import Artifact
 from edgebench.harness.results.run import Run
-from edgebench.reports import plots
+from edgebench.reports import plots, roofline_plot
 from edgebench.reports.data import build_report_data
 from edgebench.reports.facts import bandwidth_facts
 from edgebench.reports.languages import language
@@ -86,3 +86,28 @@ def test_a_broken_cell_is_called_so_in_both_languages():
         assert flag_text("above_bandwidth").startswith("无效")
         assert "内存" in flag_meaning("above_bandwidth", protocol)
         assert "内存上限的 25 %" in plots.roofline_plot(run_of(memory(20e6)), name="r").legend[0][0]
+
+
+@pytest.mark.parametrize("rate", [5e6, 9e6, 20e6, 500e6])
+def test_the_roofs_figures_stand_inside_of_the_picture(rate, monkeypatch):
+    """However near the left edge the slope would be: neither is on the figures of the axis."""
+    seen = []
+    drawn = roofline_plot._labels
+
+    def watched(axes, found):
+        for (right, up), said, place in drawn(axes, found):
+            edge = axes.transData.transform((axes.get_xlim()[0], 1))[0]
+            # A letter is never wider than 0.65 of its height.
+            seen.append(right - len(said) * 0.6 * 9.5 * axes.figure.dpi / 72 - edge)
+            yield (right, up), said, place
+
+    monkeypatch.setattr(roofline_plot, "_labels", watched)
+    assert plots.roofline_plot(run_of(memory(rate)), name="r")
+    assert len(seen) >= 2
+    assert all(each > 0 for each in seen[-2:])
+
+
+def test_the_fastest_repetition_is_drawn():
+    """A generation above the median can be right; above the fastest reading it can't."""
+    (found,) = rooflines(run_of(memory(20e6, samples=[19e6, 20e6, 25e6])))
+    assert found.slope == 25e6

@@ -482,8 +482,8 @@ def test_a_score_of_an_estimate_is_an_estimate():
 
     score = cells_of(found, "b")["score"]
     assert (score.source, score.chip) == ("estimated", "estimated")
-    assert "score" not in found.table.sources().partition("derived (")[2].partition(")")[0]
-    assert "estimated (" in found.table.sources()
+    sources = {each.key: each.sources for each in found.table.columns}
+    assert sources["score"] == sources["wins"] == ("estimated",)
     assert {each.score_source for each in found.candidates} == {"estimated"}
     assert ", estimated, in " in said(found)
 

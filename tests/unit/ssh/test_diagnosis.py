@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from edgebench.harness.errors import BoardAccessError, BoardError, BoardLinkError, BoardUnfitError
+from edgebench.harness.errors import (
+    BoardAccessError,
+    BoardError,
+    BoardLinkError,
+    BoardUnfitError,
+    RunnerProtocolError,
+)
 from edgebench.harness.ssh.command import Remote
-from edgebench.harness.ssh.diagnosis import first_problem, link_error, one_line
+from edgebench.harness.ssh.diagnosis import first_problem, link_error
+from edgebench.harness.ssh.words import one_line
 
 REMOTE = Remote("pi@board")
 CHANGED = """\
@@ -77,7 +84,7 @@ MISTAKEN = """\
         (
             "Timeout, server board not responding.\n",
             BoardLinkError,
-            "broke during load: Timeout, server board not responding.",
+            "broke during load: Timeout, server board not responding",
             "Is the board up?",
         ),
         ("", BoardLinkError, "broke during load: ssh left with status 255", "Is the board up?"),
@@ -108,7 +115,11 @@ def test_a_log_of_a_runner_is_no_word_of_ssh() -> None:
     [
         (127, "sh: 1: exec: python3: not found\n", "no Python python3 on pi@board: sh: 1: exec"),
         (126, "sh: 1: exec: python3: Permission denied\n", "no Python python3 on pi@board"),
-        (1, "SyntaxError: invalid syntax\n", "python3 on pi@board is no Python 3.11 or newer"),
+        (
+            1,
+            "SyntaxError: invalid syntax\n",
+            "did not start edgebench: SyntaxError: invalid syntax",
+        ),
         (1, "", "it left with status 1"),
     ],
 )
@@ -127,7 +138,7 @@ def test_a_python_that_does_not_start_is_told(code: int, log: str, message: str)
         ({"kind": "space", "text": "No space left"}, BoardUnfitError, "no space is left"),
         ({"kind": "folder", "text": "Read-only"}, BoardUnfitError, "can't be written to"),
         ({"kind": "damaged", "text": "/x"}, BoardLinkError, "damaged on its way"),
-        ({}, BoardUnfitError, "can't be written to"),
+        ({"kind": "later"}, BoardUnfitError, "can't be written to"),
     ],
 )
 def test_each_problem_of_the_first_program_has_its_own_words(
@@ -137,6 +148,39 @@ def test_each_problem_of_the_first_program_has_its_own_words(
     error = first_problem(REMOTE, facts)
     assert type(error) is kind
     assert message in error.message
+
+
+def test_only_the_first_program_says_that_a_python_is_too_old() -> None:
+    """Of a program that prints something else, that is told, short and clean, and no more."""
+    log = (
+        "edgebench: not the protocol (not JSON (Expecting value: line 1 column 1 (char 0))): "
+        f"Usage: \x1b[1mbox\x1b[0m {'x' * 500}\n"
+        "edgebench: not the protocol (not JSON (...)): second\n"
+    )
+    error = link_error(REMOTE, "connecting", 2, "/home/me/.ssh/id: an old key\n", log)
+    assert type(error) is RunnerProtocolError
+    assert "what it printed is not the protocol: Usage: [1mbox [0m xxx" in error.message
+    assert len(error.message) < 300
+    assert "is no Python" not in str(error)
+    assert "/home/me" not in str(error)
+
+
+def test_words_of_ssh_before_it_knows_where_to_write_them_are_told() -> None:
+    """OpenSSH prints what is wrong with its command line to its standard error."""
+    log = "command-line: line 0: Bad configuration option: foo\nusage: ssh [-46AaCfGgKkMN]\n"
+    error = link_error(REMOTE, "connecting", 255, "", log)
+    assert type(error) is BoardAccessError
+    assert error.message.endswith("command-line: line 0: Bad configuration option: foo")
+    assert "EDGEBENCH_SSH" in (error.remedy or "")
+    closed = link_error(REMOTE, "connecting", 255, "", "Connection to b closed by remote host.\n")
+    assert type(closed) is BoardLinkError
+    assert closed.message.endswith("broke during connecting: Connection to b closed by remote host")
+
+
+def test_a_remedy_can_be_copied_into_a_shell() -> None:
+    """A Windows domain's user has a backslash in its name."""
+    error = link_error(Remote("LAB\\me@board"), "load", 255, "", "")
+    assert "`ssh 'LAB\\me@board' true`" in (error.remedy or "")
 
 
 def test_what_a_board_says_can_not_move_the_cursor() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import gate_sample as made
 
@@ -204,3 +205,21 @@ def test_two_cells_of_one_name_are_one_metric() -> None:
     """OpenMetrics has no sample twice."""
     gate = made.gate([made.check(made.row(made.pair())), made.check(made.row(made.pair()))])
     assert len(metrics(gate_metrics(gate))) == 1 + 5 + 3
+
+
+def test_made_up_weights_are_named_beside_the_figures() -> None:
+    """In the title of an annotation, and in what a family of metrics says of itself."""
+    gate = made.gate([made.check(made.row(made.pair()))])
+    assert "synthetic" not in gate_annotations(gate) + gate_metrics(gate)
+    comparison = gate.comparison
+    source = "synthetic:smollm2-135m@Q4_0"
+    matched = replace(
+        comparison.matched,
+        baseline=replace(comparison.matched.baseline, model_source=source),
+        candidate=replace(comparison.matched.candidate, model_source=source),
+    )
+    gate = replace(gate, comparison=replace(comparison, matched=matched))
+    ((_level, facts, _message),) = annotations(gate_annotations(gate))
+    assert facts["title"].endswith(" (synthetic weights)")
+    said = [line for line in gate_metrics(gate).splitlines() if line.startswith("# HELP")]
+    assert [line.endswith(", synthetic weights") for line in said] == [True, False, False]
