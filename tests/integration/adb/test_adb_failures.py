@@ -160,7 +160,7 @@ def test_tools_that_can_not_be_used(
         ),
         ({"says": "\x1b[31mhello", "leaves": 0, "replace": {"samples_ns": "x"}}, "with samples_ns"),
         ({"replace": {'"n_prompt": 16': '"n_prompt": 17'}}, "measured another test"),
-        ({"replace": {"232482552": "-1"}}, "tells samples_ns [-1]"),
+        ({"replace": {"232482552": "-1"}}, "tells samples_ns of -1 ns, which can't be"),
     ],
 )
 def test_tools_that_fail_are_rows_and_the_others_go_on(

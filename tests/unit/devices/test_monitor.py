@@ -96,9 +96,7 @@ def test_window_of_a_recorded_process(recorded, write_status, write_stat):
         Sample(5000, 6000 * kib, 3000 * kib, 2800 * kib, 200 * kib),
     )
     assert window.energy == (
-        EnergyTrace(
-            "bench:supply", "observed", (EnergyPoint(3000, 0.5), EnergyPoint(6000, 1.0))
-        ),
+        EnergyTrace("bench:supply", "observed", (EnergyPoint(3000, 0.5), EnergyPoint(6000, 1.0))),
     )
     assert window.energy_reason is None
     assert window.peak_anon.value == 3000 * kib
