@@ -234,7 +234,7 @@ def test_the_terminal_shows_a_tasks_latency_and_its_table(
         check=True,
     )
     assert "  summary: repetition 2, median 1.50 s" in done.stderr
-    assert "  short: repetition 2, median 4.0 token/s" in done.stderr
+    assert "  short: repetition 2, median 4.00 token/s" in done.stderr
     before, _, after = done.stdout.partition("\ntask ")
     assert "decode" in before
     assert "summary" not in before
