@@ -13,13 +13,12 @@ proves itself: see `unit_of`.
 from __future__ import annotations
 
 import math
-import os
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from edgebench.devices.answer import answer_of
 from edgebench.devices.gauge import NotMeasuringError, prove, reason_of
 from edgebench.devices.poller import Poller
 from edgebench.devices.proof import Refusal
@@ -259,19 +258,7 @@ def _whole(text: str | None) -> int | None:
 
 
 def _run_here(command: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(
-            list(command),
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-            errors="replace",
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except subprocess.TimeoutExpired as error:
-        msg = f"{command[0]} did not answer within {COMMAND_S:.0f} s"
-        raise OSError(msg) from error
+    done = answer_of(command, COMMAND_S)
     if done.returncode:
         msg = f"{command[0]} failed: {' '.join(done.stderr.split())}"
         raise OSError(msg)

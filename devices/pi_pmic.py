@@ -20,9 +20,9 @@ import errno
 import os
 import re
 import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
+from edgebench.devices.answer import answer_of
 from edgebench.devices.files import read_text
 from edgebench.devices.gauge import prove, reason_of
 from edgebench.devices.poller import Poller
@@ -115,20 +115,7 @@ def _ask(program: str) -> str:
         PermissionError: this user may not ask it; names the device file.
         OSError: the program can't be run or fails; the text says why.
     """
-    try:
-        done = subprocess.run(
-            [program, "pmic_read_adc"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-            errors="replace",
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except subprocess.TimeoutExpired as error:
-        msg = f"{PROGRAM} did not answer within {COMMAND_S:.0f} s"
-        raise OSError(msg) from error
+    done = answer_of([program, "pmic_read_adc"], COMMAND_S)
     # It complains on its standard output.
     said = " ".join(f"{done.stdout} {done.stderr}".split())[:_LONGEST]
     if (refused := _MAY_NOT.search(done.stdout)) is not None:

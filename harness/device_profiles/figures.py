@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, Field, WithJsonSchema, field_validator, model_validator
@@ -31,7 +32,7 @@ _NUMBER_SCHEMA: Final[list[JsonSchemaValue]] = [{"type": "number"}, {"type": "st
 _WRITTEN_SCHEMA: Final[JsonSchemaValue] = {"anyOf": [*_NUMBER_SCHEMA, {"type": "null"}]}
 
 
-class Sourced(BaseModel):
+class Sourced(BaseModel, ABC):
     """Something that is known from somewhere, or that is not known for a reason."""
 
     model_config = STRICT
@@ -46,9 +47,9 @@ class Sourced(BaseModel):
     )
     reason: Text | None = Field(default=None, description="Why there is no value.")
 
+    @abstractmethod
     def has_value(self) -> bool:
         """Whether it is known."""
-        raise NotImplementedError
 
     @model_validator(mode="after")
     def _is_accounted_for(self) -> Self:

@@ -51,7 +51,8 @@ def decoder(hidden: int, inner: int, heads: int, keys: int, layers: int, *, tied
 
 def write(path: Path, model: Decoder) -> None:
     """Random weights as llama.cpp's file in float32."""
-    gguf = pytest.importorskip("gguf")
+    import gguf
+
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_block_count(model.layers)
     writer.add_context_length(64)
@@ -88,8 +89,9 @@ def write(path: Path, model: Decoder) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_matrix_has_the_type_that_llama_cpp_gives_it(shape: str, tmp_path: Path) -> None:
     """In every mix, with blocks that divide its rows and blocks that don't."""
-    llama_cpp = pytest.importorskip("llama_cpp")
-    gguf = pytest.importorskip("gguf")
+    import gguf
+    import llama_cpp
+
     *sizes, tied = SHAPES[shape]
     model = decoder(*sizes, tied=tied)
     source, target = tmp_path / "source.gguf", tmp_path / "target.gguf"
