@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.devices.bandwidth import Bandwidth
-    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prepared import PreparedVariant
 
 FORMAT: Final = 1
 """Of the kept files; another one is measured anew."""

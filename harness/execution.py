@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Literal
 
-from edgebench.harness.adb.block import run_tools
-from edgebench.harness.adb.board import NO_READER, AdbBoard
-from edgebench.harness.adb.preparing import AndroidPreparation, tool_path
 from edgebench.harness.bandwidth import OFF, QUICK, bandwidth_for_run, wanted_threads
-from edgebench.harness.boards import board_of
+from edgebench.harness.boards import board_of, conduct_on
 from edgebench.harness.device_profiles.scenario import power_settings, profile_of
 from edgebench.harness.errors import UsageError
 from edgebench.harness.fit import Room
 from edgebench.harness.mbu import Utilization, cache_shape
-from edgebench.harness.measure import Clock, run_block
+from edgebench.harness.measure import Clock
 from edgebench.harness.metrics import statistics
 from edgebench.harness.observer import Standing
-from edgebench.harness.prepare import Preparation, Prepared
+from edgebench.harness.prepared import Prepared
 from edgebench.harness.quality.tokens import text_workloads
 from edgebench.harness.records import (
     Settings,
@@ -37,6 +34,7 @@ from edgebench.harness.scenario.values import HIGH_PRECISION
 from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
 from edgebench.harness.tally import Tally
+from edgebench.harness.workshop import Workshop
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
@@ -44,10 +42,7 @@ if TYPE_CHECKING:
 
     from edgebench.devices.bandwidth import Bandwidth
     from edgebench.harness.board import Board
-    from edgebench.harness.cooldown import Waited
-    from edgebench.harness.measure import Bench, Task
     from edgebench.harness.observer import Observer
-    from edgebench.harness.prepare import PreparedVariant
     from edgebench.harness.quality.tokens import TextWorkload
     from edgebench.harness.results.model import Failure, TrialKind
     from edgebench.harness.results.quality import QualityRecord
@@ -70,6 +65,7 @@ class Execution:
 
     Attributes:
         board: where it runs.
+        conduct: how it is run there.
         record: as far as it is known.
         prepared: what can be measured; nothing before `prepare`.
         tally: what was measured of each cell.
@@ -87,6 +83,7 @@ class Execution:
         self._profile = profile_of(scenario.device, settings.base)
         power = power_settings(scenario.power, self._profile)
         self.board: Board = settings.board or board_of(scenario.device, power)
+        self.conduct = conduct_on(self.board, scenario.device, settings.base)
         self.clock = Clock()
         self.tally = Tally(
             [each.name for each in scenario.workloads if not (each.task or each.quality)],
@@ -118,8 +115,8 @@ class Execution:
         self._writer = RunWriter(settings.folder)
         self._variants = expand(scenario)
         self.record = first_record(scenario, self._variants, settings, machine)
-        if isinstance(self.board, AdbBoard) and self.record.device is not None:
-            # The scenario may have said: the one that is attached.
+        if self.board.remote and self.record.device is not None:
+            # Of an Android device, the scenario may have said: the one that is attached.
             named = self.record.device.model_copy(update={"address": self.board.name})
             self.record = self.record.model_copy(update={"device": named})
 
@@ -127,21 +124,6 @@ class Execution:
     def has_trials(self) -> bool:
         """Whether anything was tried yet."""
         return bool(self._trials)
-
-    def block_runner(
-        self,
-        bench: Bench,
-        item: PreparedVariant,
-        tasks: Sequence[Task],
-        block: int,
-        waited: Waited | None,
-    ) -> None:
-        """Measure one variant in one block: with a runner, or a tool on an Android device."""
-        if isinstance(self.board, AdbBoard):
-            tool = tool_path(self._scenario.device.tools[item.variant.runner], self.settings.base)
-            run_tools(bench, self.board, item, tool, tasks, block, waited)
-        else:
-            run_block(bench, item, tasks, block, waited)
 
     # Preparing ---------------------------------------------------------------------------------
 
@@ -184,8 +166,7 @@ class Execution:
         why_not = QUICK if self.settings.quick else None
         if not self._scenario.measure.bandwidth:
             why_not = OFF
-        if isinstance(self.board, AdbBoard):
-            why_not = NO_READER
+        why_not = self.conduct.why_no_bandwidth or why_not
         wanted = wanted_threads(self.prepared.variants, cpus) if self.prepared.prompts else ()
         known = self._resumed.record.bandwidth if self._resumed else ()
 
@@ -222,23 +203,8 @@ class Execution:
         if note is not None and note not in self.record.notes:
             notes = [*self.record.notes, note]
             self.record = self.record.model_copy(update={"notes": notes})
-        preparation: Preparation | AndroidPreparation
-        if isinstance(self.board, AdbBoard):
-            preparation = AndroidPreparation(
-                store,
-                logs,
-                self.observer,
-                self.settings.pythons,
-                self.board,
-                room,
-                base=self.settings.base,
-                tools=self._scenario.device.tools,
-            )
-        else:
-            preparation = Preparation(
-                store, logs, self.observer, self.settings.pythons, self.board, room
-            )
-        prepared = preparation.run(self._scenario, variants, source, texts)
+        workshop = Workshop(store, logs, self.observer, self.settings.pythons, room)
+        prepared = self.conduct.prepare(workshop, self._scenario, variants, source, texts)
         self._prepare_s = self._worked_s()
         return prepared
 
@@ -258,8 +224,8 @@ class Execution:
         if not prepared.prompts:
             self.observer.note("nothing is verified: no workload has a prompt to compare on")
             return
-        if isinstance(self.board, AdbBoard):
-            self.observer.note("nothing is verified: tools on an Android device make up prompts")
+        if self.conduct.why_not_verified is not None:
+            self.observer.note(f"nothing is verified: {self.conduct.why_not_verified}")
             return
         verification = Verification(
             self.settings.folder, self.observer, self.record.protocol.timeout_s

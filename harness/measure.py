@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from edgebench.devices.window import EnergyTrace
     from edgebench.harness.board import Board, Watch
     from edgebench.harness.cooldown import Waited
-    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.results.model import Failure, Phase, ProtocolRecord
     from edgebench.harness.session import Session

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from edgebench.harness.cooldown import Waited
     from edgebench.harness.execution import Execution
     from edgebench.harness.observer import Observer
-    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.prompts import Prompt
 
 
@@ -317,7 +317,7 @@ class _Group:
         waited = self._pause(bench, self._cooling[self._runs.index(seat.run)])
         # The smallest first: a process keeps the memory that a larger one made it touch.
         tasks = sorted(turn.tasks, key=_place_in_block)
-        seat.run.block_runner(bench, seat.item, tasks, block, waited)
+        seat.run.conduct.run_block(bench, seat.item, tasks, block, waited)
         took = self._now() - begun
         self._lasted[self._key(turn)] = took
         for other in self._runs:

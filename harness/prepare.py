@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from edgebench.harness import wire
-from edgebench.harness.artifacts import conversion
-from edgebench.harness.board import Board, LocalBoard
-from edgebench.harness.errors import (
-    ModelError,
-    RunnerError,
-    RunnerRefusedError,
-    RunnerUnavailableError,
-    StoreError,
-)
+from edgebench.harness.errors import ModelError, RunnerError, RunnerRefusedError
 from edgebench.harness.failures import failure_of
-from edgebench.harness.fit import REMEDY, Room, known_size, least_bytes, least_of
+from edgebench.harness.making import Making
+from edgebench.harness.prepared import Prepared, PreparedVariant
 from edgebench.harness.prompts import task_texts
 from edgebench.harness.quality.tokens import (
     Tasks,
@@ -25,8 +18,8 @@ from edgebench.harness.quality.tokens import (
     own_tokens,
     remote_tokens,
 )
-from edgebench.harness.results.model import Artifact, Failure
-from edgebench.harness.session import Launch, Session
+from edgebench.harness.results.model import Failure
+from edgebench.harness.session import PROBE_TIMEOUT_S, Launch
 from edgebench.harness.tokenization import (
     TIMEOUT_S,
     NoTokenizer,
@@ -35,127 +28,43 @@ from edgebench.harness.tokenization import (
     make_prompts,
     own_tokenizer,
 )
-from edgebench.runners.base import ConvertRequest, LoadRequest, to_wire
+from edgebench.runners.base import LoadRequest, to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
-    from edgebench.harness.observer import Observer
-    from edgebench.harness.prompts import Prompt, TaskText
-    from edgebench.harness.quality.plan import QualityTask
+    from edgebench.harness.board import Board
+    from edgebench.harness.prompts import TaskText
     from edgebench.harness.quality.tokens import TextWorkload
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
-    from edgebench.harness.scenario.values import OptionScalar
+    from edgebench.harness.session import Session
     from edgebench.harness.store.sources import ModelSource
-    from edgebench.harness.store.store import ModelStore, StoredFile
-    from edgebench.runners.base import Description, LoadedModel, TaskDescription
+    from edgebench.harness.store.store import StoredFile
+    from edgebench.harness.workshop import Workshop
+    from edgebench.runners.base import LoadedModel, TaskDescription
 
 T = TypeVar("T")
-
-CONVERT_TIMEOUT_S = 4 * 3600.0
-PROBE_TIMEOUT_S = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedVariant:
-    """A variant that can be started, or the reason why it can't.
-
-    Attributes:
-        tasks: what runs the scenario's tasks, by task.
-        task_failures: why a task can't be run, by task.
-        board: where it runs.
-    """
-
-    variant: ExpandedVariant
-    python: str | None
-    probe: wire.Probe | None = None
-    file: StoredFile | None = None
-    failure: Failure | None = None
-    tasks: Mapping[str, TaskDescription] = field(default_factory=dict)
-    task_failures: Mapping[str, Failure] = field(default_factory=dict)
-    board: Board = field(default_factory=LocalBoard)
-
-    @property
-    def description(self) -> Description | None:
-        """Which framework it is, where that could be asked."""
-        return self.probe.description if self.probe else None
-
-    @property
-    def load_options(self) -> dict[str, OptionScalar]:
-        """The variant's options without those that had shaped the artifact."""
-        shaping = self.probe.convert_options if self.probe else frozenset()
-        return {key: value for key, value in self.variant.options.items() if key not in shaping}
-
-    def artifact(self) -> Artifact | None:
-        """What the framework loads, as the results name it."""
-        if self.file is None:
-            return None
-        return Artifact(
-            name=self.file.name,
-            sha256=self.file.sha256,
-            bytes=self.file.bytes,
-            made_by=self.file.made_by,
-            note=self.file.note,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """All that measuring needs.
-
-    Attributes:
-        source: the model that every artifact is made from; None where it was not even fetched.
-        tasks: the workloads that are tasks.
-        quality: those that rate a text.
-        quality_failures: why one of those can't be scored by any variant, by its name.
-    """
-
-    variants: tuple[PreparedVariant, ...]
-    prompts: tuple[Prompt, ...]
-    workload_failures: Mapping[str, Failure]
-    source: StoredFile | None = None
-    tasks: tuple[TaskText, ...] = ()
-    quality: tuple[QualityTask, ...] = ()
-    quality_failures: Mapping[str, Failure] = field(default_factory=dict)
-
-    @property
-    def context_tokens(self) -> int:
-        """The longest of those that make tokens; every variant is loaded with it for them."""
-        return max((prompt.context_tokens for prompt in self.prompts), default=0)
 
 
 class Preparation:
     """Prepares one scenario.
 
     Args:
-        store: where models are kept.
-        logs: folder for the runners' logs.
-        observer: told of each step.
-        pythons: interpreters by runner from the user's configuration.
+        workshop: what this machine prepares it with.
         board: where it runs.
-        room: what must fit into its memory; nothing is refused where that is not known.
     """
 
-    def __init__(
-        self,
-        store: ModelStore,
-        logs: Path,
-        observer: Observer,
-        pythons: Mapping[str, str],
-        board: Board | None = None,
-        room: Room | None = None,
-    ) -> None:
-        self._store = store
-        self._logs = logs
-        self._observer = observer
-        self._pythons = pythons
-        self._board: Board = board or LocalBoard()
-        self._room = room or Room()
+    def __init__(self, workshop: Workshop, board: Board) -> None:
+        self._store = workshop.store
+        self._logs = workshop.logs
+        self._observer = workshop.observer
+        self._pythons = workshop.pythons
+        self._room = workshop.room
+        self._board = board
+        self._making = Making(workshop, board)
         self._described: dict[tuple[str, str | None], wire.Probe | Failure] = {}
         self._tasks: dict[tuple[str, str | None, str], TaskDescription | Failure] = {}
-        self._makers: dict[str, wire.Probe | Failure] = {}
 
     def run(
         self,
@@ -186,14 +95,14 @@ class Preparation:
             return Prepared(tuple(prepared), (), {}, tasks=tasks)
         if note := self._room.contradiction():
             self._observer.note(note)
-        prepared = [self.not_even_fetched(item, source) for item in prepared]
+        prepared = [self._making.not_even_fetched(item, source) for item in prepared]
         if all(item.failure for item in prepared):
             return Prepared(tuple(prepared), (), {}, tasks=tasks)
         self._observer.preparing(f"fetching {scenario.model.name}")
         file = self._store.fetch(
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
-        prepared = [self._fitting(self._artifact(item, file)) for item in prepared]
+        prepared = [self._making.fitting(self._making.artifact(item, file)) for item in prepared]
         prompts = len(tasks) + len(texts) < len(scenario.workloads)
         made = self._prompts(scenario, prepared, file) if prompts else Tokenized((), {})
         rated = self._texts(texts, prepared, file)
@@ -267,109 +176,6 @@ class Preparation:
             self._observer.preparing(f"{runner}: looking for {task}")
             self._tasks[key] = self._in_session(runner, item.python, "task", ask)
         return self._tasks[key]
-
-    def _artifact(self, item: PreparedVariant, source: StoredFile) -> PreparedVariant:
-        variant, probe = item.variant, item.probe
-        if item.failure:
-            return replace(item, file=source)
-        assert probe is not None
-        wanted = conversion(variant, probe, source)
-        if variant.quantization == "source":
-            # Of a runner that is installed here, the scenario's check has told that already.
-            failure = failure_of(_shapes_nothing(wanted.options)) if wanted.options else None
-            return replace(item, file=source, failure=failure)
-
-        if failure := _too_large(self._room.why_not(least_bytes(source, wanted))):
-            return replace(item, file=source, failure=failure)
-        python = item.python
-        if self._board.remote:
-            maker = self._maker(variant.runner, probe)
-            if isinstance(maker, Failure):
-                return replace(item, file=source, failure=maker)
-            python, wanted = self._pythons.get(variant.runner), conversion(variant, maker, source)
-
-        def convert(target: Path) -> Mapping[str, str]:
-            options = "".join(f" {name}={value}" for name, value in wanted.options.items())
-            self._observer.preparing(f"{variant.runner}: making {variant.quantization}{options}")
-            request = ConvertRequest(
-                str(source.path), variant.quantization, str(target), wanted.options
-            )
-            with Session(self._launch(variant.runner, python, "convert")) as session:
-                answer = session.call("convert", to_wire(request), timeout_s=CONVERT_TIMEOUT_S)
-            made = answer.get("made")
-            return {str(k): str(v) for k, v in made.items()} if isinstance(made, dict) else {}
-
-        try:
-            file = self._store.derive(
-                wanted.key,
-                wanted.name,
-                convert,
-                needed_bytes=wanted.needed_bytes,
-                progress=self._observer.transferring,
-            )
-        except (RunnerError, ModelError, StoreError) as error:
-            # Whatever keeps this one from being made, others may be there, or be smaller.
-            return replace(item, failure=failure_of(error))
-        return replace(item, file=file)
-
-    def made_here(self, item: PreparedVariant, source: StoredFile) -> PreparedVariant:
-        """With the artifact that this machine's framework makes, for a board without runners.
-
-        Args:
-            item: a variant, with a description of what runs it there.
-            source: the model.
-        """
-        if item.failure or item.probe is None:
-            return replace(item, file=source)
-        if item.variant.quantization != "source":
-            maker = self._maker(item.variant.runner, None)
-            if isinstance(maker, Failure):
-                return replace(item, file=source, failure=maker)
-            item = replace(item, probe=replace(maker, description=item.probe.description))
-        return self._fitting(self._artifact(item, source))
-
-    def _maker(self, runner: str, there: wire.Probe | None) -> wire.Probe | Failure:
-        """The framework of this machine, which makes the artifact for another one.
-
-        Args:
-            runner: its name.
-            there: what it says of itself on the board; None where no runner is there to say it.
-        """
-        if runner not in self._makers:
-            self._observer.preparing(f"starting {runner} on this machine")
-            session = Session(self._launch(runner, self._pythons.get(runner), "convert"))
-            try:
-                with session:
-                    here = wire.probe(session.call("probe", timeout_s=PROBE_TIMEOUT_S))
-            except RunnerError as error:
-                self._makers[runner] = failure_of(_no_maker(runner, error))
-            else:
-                self._makers[runner] = here
-                known = [here] if there is None else [here, there]
-                versions = [each.description.engine_version for each in known]
-                if versions[0] != versions[-1]:
-                    self._observer.note(
-                        f"{runner}: models are made by {versions[0]}, of this machine, and run by "
-                        f"{versions[1]}, of {self._board.name}"
-                    )
-        return self._makers[runner]
-
-    def not_even_fetched(self, item: PreparedVariant, source: ModelSource) -> PreparedVariant:
-        """A failure where the source's size alone tells that nothing made of it can fit.
-
-        To read a model of some GB, for its hash, takes as long as a small run.
-        """
-        known = known_size(source)
-        if item.failure or known is None:
-            return item
-        least = least_of(*known, item.variant.quantization)
-        return replace(item, failure=_too_large(self._room.why_not(least)))
-
-    def _fitting(self, item: PreparedVariant) -> PreparedVariant:
-        """A failure where what it loads can't fit, before that is copied anywhere."""
-        if item.failure or item.file is None:
-            return item
-        return replace(item, failure=_too_large(self._room.why_not(item.file.bytes)))
 
     def _prompts(
         self, scenario: Scenario, prepared: list[PreparedVariant], source: StoredFile
@@ -477,27 +283,3 @@ def _with_tokenizer(prepared: Sequence[PreparedVariant]) -> tuple[list[int], lis
         if can is not None and can.tokenizer:
             found[can.tokenizer_loads_model].append(position)
     return found
-
-
-def _no_maker(runner: str, error: RunnerError) -> RunnerError:
-    msg = (
-        f"{runner} makes models for a board on this machine, where it can't be started: "
-        f"{error.message}"
-    )
-    return RunnerUnavailableError(
-        msg, remedy="Install it here too, or take 'source' of a file that is its own."
-    )
-
-
-def _too_large(why: str | None) -> Failure | None:
-    return failure_of(ModelError(why, remedy=REMEDY)) if why else None
-
-
-def _shapes_nothing(options: Mapping[str, object]) -> RunnerRefusedError:
-    msg = (
-        f"{', '.join(options)}: options of converting, and the quantization 'source' is loaded "
-        "as it is"
-    )
-    return RunnerRefusedError(
-        msg, reason="invalid", remedy="Name a quantization to make, or leave them out."
-    )

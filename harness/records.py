@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from edgebench.devices.machine import Machine
     from edgebench.harness.board import Board, Meters
-    from edgebench.harness.prepare import Prepared, PreparedVariant
+    from edgebench.harness.prepared import Prepared, PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.results.model import Interleaved, Trial
     from edgebench.harness.results.quality import QualityRecord

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import TracebackType
 
+PROBE_TIMEOUT_S = 120.0
+"""Of the first answer, for which a framework is imported."""
 START_TIMEOUT_S = 60.0
 """A cold start of Python and a framework's import from a slow disk."""
 

@@ -17,7 +17,7 @@ from edgebench.runners.base import LoadRequest, to_wire
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.results.model import Failure
     from edgebench.harness.session import Session
     from edgebench.runners.base import LoadedModel, ScoreRequest, Scores

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.observer import Observer
-    from edgebench.harness.prepare import Prepared, PreparedVariant
+    from edgebench.harness.prepared import Prepared, PreparedVariant
     from edgebench.harness.prompts import Prompt
     from edgebench.harness.sameness import TokenizerResult
     from edgebench.harness.store.store import StoredFile

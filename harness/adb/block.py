@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from edgebench.harness.adb.tool import Ask, Sample
     from edgebench.harness.cooldown import Waited
     from edgebench.harness.measure import Bench, Task
-    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.results.model import Measured, Phase
 
 FURTHER: Final = 2

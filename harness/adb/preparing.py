@@ -18,7 +18,8 @@ from edgebench.harness.errors import (
     RunnerRefusedError,
 )
 from edgebench.harness.failures import failure_of
-from edgebench.harness.prepare import Preparation, Prepared, PreparedVariant
+from edgebench.harness.making import Making
+from edgebench.harness.prepared import Prepared, PreparedVariant
 from edgebench.harness.prompts import Prompt, task_texts
 from edgebench.runners.base import Capabilities, Description
 
@@ -27,14 +28,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.adb.board import AdbBoard
-    from edgebench.harness.fit import Room
-    from edgebench.harness.observer import Observer
     from edgebench.harness.quality.tokens import TextWorkload
     from edgebench.harness.results.model import Failure
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario, Workload
     from edgebench.harness.store.sources import ModelSource
-    from edgebench.harness.store.store import ModelStore
+    from edgebench.harness.workshop import Workshop
 
 UNTOLD = "(version not told)"
 """A tool's version, as long as it has printed none."""
@@ -44,35 +43,22 @@ class AndroidPreparation:
     """Prepares one scenario.
 
     Args:
-        store: where models are kept, on this machine.
-        logs: folder for the runners' logs.
-        observer: told of each step.
-        pythons: interpreters by runner from the user's configuration.
+        workshop: what this machine prepares it with.
         board: the device.
-        room: what must fit into its memory.
         base: the folder that a relative path of a tool is relative to.
         tools: by runner, as the scenario has them.
     """
 
     def __init__(
-        self,
-        store: ModelStore,
-        logs: Path,
-        observer: Observer,
-        pythons: Mapping[str, str],
-        board: AdbBoard,
-        room: Room,
-        *,
-        base: Path,
-        tools: Mapping[str, str],
+        self, workshop: Workshop, board: AdbBoard, *, base: Path, tools: Mapping[str, str]
     ) -> None:
-        self._store = store
-        self._observer = observer
+        self._store = workshop.store
+        self._observer = workshop.observer
         self._board = board
-        self._room = room
+        self._room = workshop.room
         self._base = base
         self._tools = tools
-        self._host = Preparation(store, logs, observer, pythons, board, room)
+        self._making = Making(workshop, board)
         self._checked: dict[str, Failure | None] = {}
 
     def run(
@@ -98,14 +84,14 @@ class AndroidPreparation:
             return Prepared(tuple(items), (), {}, tasks=tasks)
         if note := self._room.contradiction():
             self._observer.note(note)
-        items = [self._host.not_even_fetched(item, source) for item in items]
+        items = [self._making.not_even_fetched(item, source) for item in items]
         if all(item.failure for item in items):
             return Prepared(tuple(items), (), {}, tasks=tasks)
         self._observer.preparing(f"fetching {scenario.model.name}")
         file = self._store.fetch(
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
-        made = [self._host.made_here(item, file) for item in items]
+        made = [self._making.made_here(item, file) for item in items]
         for caveat in dict.fromkeys(TOOLS[i.variant.runner].caveat for i in made if not i.failure):
             if caveat:
                 self._observer.note(caveat)

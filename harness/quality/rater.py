@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.quality.exact import Exact
     from edgebench.harness.quality.plan import QualityTask
     from edgebench.harness.results.model import Failure

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.observer import Observer
-    from edgebench.harness.prepare import Prepared
+    from edgebench.harness.prepared import Prepared
     from edgebench.harness.results.model import Trial
     from edgebench.harness.results.quality import QualityRecord
     from edgebench.harness.store.store import ModelStore

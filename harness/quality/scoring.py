@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.observer import Observer
-    from edgebench.harness.prepare import PreparedVariant
+    from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.quality.reference import CachedReference
     from edgebench.harness.results.model import Trial
     from edgebench.harness.results.quality import QualityRecord

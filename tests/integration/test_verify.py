@@ -15,6 +15,7 @@ import pytest
 from command_line import edgebench
 from flat_model import write_model
 
+from edgebench.harness.board import LocalBoard
 from edgebench.harness.errors import ExitStatus
 from edgebench.harness.observer import Silent
 from edgebench.harness.prepare import Preparation
@@ -24,6 +25,7 @@ from edgebench.harness.scenario.loader import load_scenario
 from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
 from edgebench.harness.verify import Verification
+from edgebench.harness.workshop import Workshop
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
@@ -259,8 +261,8 @@ def test_llama_cpp_agrees_and_another_rope_theta_does_not(tmp_path: Path) -> Non
     (tmp_path / "smol.yaml").write_text(SMOL, encoding="utf-8")
     scenario = load_scenario(tmp_path / "smol.yaml", runners=runner_classes())
     source = parse_source(scenario.model.source, base=tmp_path)
-    preparation = Preparation(ModelStore(), tmp_path / "logs", Silent(), {})
-    prepared = preparation.run(scenario, expand(scenario), source)
+    workshop = Workshop(ModelStore(), tmp_path / "logs", Silent())
+    prepared = Preparation(workshop, LocalBoard()).run(scenario, expand(scenario), source)
     (good,) = prepared.variants
     assert good.file is not None, good.failure
 

@@ -9,7 +9,7 @@ from tiny_models import byte_level_tokenizer
 
 from edgebench.harness.artifacts import conversion, expected_bytes
 from edgebench.harness.errors import ModelError
-from edgebench.harness.prepare import PreparedVariant
+from edgebench.harness.prepared import PreparedVariant
 from edgebench.harness.scenario.expand import ExpandedVariant
 from edgebench.harness.store.store import AS_PUBLISHED, StoredFile
 from edgebench.harness.tokenization import own_tokenizer

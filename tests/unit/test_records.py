@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sample_run import handmade
 
-from edgebench.harness.prepare import Prepared, PreparedVariant
+from edgebench.harness.prepared import Prepared, PreparedVariant
 from edgebench.harness.records import prepared_record
 from edgebench.harness.results.model import RunRecord, Trial
 from edgebench.harness.resuming import identity

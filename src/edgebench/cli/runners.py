@@ -16,10 +16,9 @@ from rich.text import Text
 from edgebench.cli.ssh_options import board_at, refuse_python, ssh_options
 from edgebench.harness import wire
 from edgebench.harness.errors import RunnerError
-from edgebench.harness.prepare import PROBE_TIMEOUT_S
 from edgebench.harness.scenario.config import load_config
 from edgebench.harness.scenario.values import written
-from edgebench.harness.session import Launch, Session
+from edgebench.harness.session import PROBE_TIMEOUT_S, Launch, Session
 from edgebench.runners.base import Description, Option, RunnerFailure
 from edgebench.runners.registry import runner_class, runner_names
 

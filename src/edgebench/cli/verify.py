@@ -109,6 +109,7 @@ def _verified(
     from edgebench.harness.store.sources import parse_source  # noqa: PLC0415
     from edgebench.harness.store.store import ModelStore  # noqa: PLC0415
     from edgebench.harness.verify import Verification, verified_record  # noqa: PLC0415
+    from edgebench.harness.workshop import Workshop  # noqa: PLC0415
 
     logs = settings.folder / LOGS_FOLDER
     board = LocalBoard()
@@ -118,9 +119,9 @@ def _verified(
     here = device.ssh is None and device.adb is None
     profile = profile_of(device, settings.base) if here else None
     room = Room(profile, machine.memory_bytes)
-    preparation = Preparation(ModelStore(), logs, observer, settings.pythons, board, room)
+    workshop = Workshop(ModelStore(), logs, observer, settings.pythons, room)
     source = parse_source(scenario.model.source, base=settings.base)
-    prepared = preparation.run(scenario, variants, source)
+    prepared = Preparation(workshop, board).run(scenario, variants, source)
     verification = Verification(settings.folder, observer, scenario.measure.timeout_s)
     first = first_record(scenario, variants, settings, machine)
     record = prepared_record(first, prepared)

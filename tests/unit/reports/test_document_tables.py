@@ -12,7 +12,7 @@ from sample_quality import quality_sample
 from sample_run import handmade, sha256
 
 from edgebench.harness.metrics.statistics import median
-from edgebench.harness.prepare import Prepared, PreparedVariant
+from edgebench.harness.prepared import Prepared, PreparedVariant
 from edgebench.harness.records import prepared_record
 from edgebench.harness.results.model import Artifact, Cell, Failure, Measured, Trial, WorkloadRecord
 from edgebench.harness.results.run import Run
