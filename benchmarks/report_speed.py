@@ -20,7 +20,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgebench.harness.results.model import Trial, VariantRecord, WorkloadRecord
+from edgebench.harness.results.model import VariantRecord, WorkloadRecord
+from edgebench.harness.results.trial import Trial
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from edgebench.devices.bandwidth import measure_bandwidth as read_memory
 from edgebench.harness.compare.identity import TESTING_RUNNER
 from edgebench.harness.errors import OutputError, RunnerError
 from edgebench.harness.metrics.statistics import median, median_interval
 from edgebench.harness.results.device import BandwidthRecord
-from edgebench.harness.results.record import BY_MACHINES
+from edgebench.harness.results.record import Record
 from edgebench.harness.results.writer import write_atomically
 from edgebench.harness.store.layout import cache_root
 
@@ -45,10 +45,8 @@ DISTURBED: Final = (
 NOT_WANTED: Final = "the memory's bandwidth was not measured"
 
 
-class Kept(BaseModel):
+class Kept(Record):
     """One file."""
-
-    model_config = BY_MACHINES
 
     format: Literal[1]
     bandwidth: BandwidthRecord

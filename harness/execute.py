@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from edgebench.harness.observer import Observer
     from edgebench.harness.records import Settings
-    from edgebench.harness.results.model import Cell, RunRecord
+    from edgebench.harness.results.cell import Cell
+    from edgebench.harness.results.model import RunRecord
     from edgebench.harness.results.run import Run
     from edgebench.harness.scenario.model import Scenario
 

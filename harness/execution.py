@@ -25,8 +25,9 @@ from edgebench.harness.records import (
     with_meters,
     with_quality,
 )
-from edgebench.harness.results.model import Accounting, RunRecord, Trial
+from edgebench.harness.results.model import Accounting, RunRecord
 from edgebench.harness.results.summary import summarize
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.results.writer import LOGS_FOLDER, RunWriter, cut_half_line
 from edgebench.harness.resuming import taken_up
 from edgebench.harness.scenario.expand import expand
@@ -44,9 +45,10 @@ if TYPE_CHECKING:
     from edgebench.harness.board import Board
     from edgebench.harness.observer import Observer
     from edgebench.harness.quality.tokens import TextWorkload
-    from edgebench.harness.results.model import Failure, TrialKind
+    from edgebench.harness.results.measured import Failure
     from edgebench.harness.results.quality import QualityRecord
     from edgebench.harness.results.run import Run
+    from edgebench.harness.results.trial import TrialKind
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario
 

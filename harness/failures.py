@@ -10,7 +10,7 @@ from edgebench.harness.errors import (
     RunnerError,
     RunnerRefusedError,
 )
-from edgebench.harness.results.model import Failure
+from edgebench.harness.results.measured import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from edgebench.harness.errors import (
 )
 from edgebench.harness.failures import failure_of
 from edgebench.harness.fit import REMEDY, known_size, least_bytes, least_of
-from edgebench.harness.results.model import Failure
+from edgebench.harness.results.measured import Failure
 from edgebench.harness.session import PROBE_TIMEOUT_S, Launch, Session
 from edgebench.runners.base import ConvertRequest, to_wire
 

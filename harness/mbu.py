@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.bandwidth import DISTURBED, NOT_WANTED, for_threads
 from edgebench.harness.metrics import statistics
-from edgebench.harness.results.model import Measured, Trial
+from edgebench.harness.results.measured import Measured
 from edgebench.models.errors import ModelFormatError, UnsupportedModelError
 from edgebench.models.shapes import SHAPES
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.results.device import BandwidthRecord
-    from edgebench.harness.results.model import RunRecord, Scalar, VariantRecord
+    from edgebench.harness.results.measured import Scalar
+    from edgebench.harness.results.model import RunRecord, VariantRecord
+    from edgebench.harness.results.trial import Trial
 
 MBU: Final = "mbu"
 KV_BYTES: Final = "kv_bytes_per_token"

@@ -13,8 +13,9 @@ from edgebench.harness.failures import failure_of
 from edgebench.harness.metrics.system import timeline, window_metrics
 from edgebench.harness.prompts import TaskText
 from edgebench.harness.records import utc_now
-from edgebench.harness.results.model import Measured, Trial
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.results.summary import warmup_is_stable
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.results.writer import LOGS_FOLDER
 from edgebench.harness.session import Launch
 from edgebench.harness.store.progress import Progress, silent
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from edgebench.harness.cooldown import Waited
     from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.prompts import Prompt
-    from edgebench.harness.results.model import Failure, Phase, ProtocolRecord
+    from edgebench.harness.results.measured import Failure
+    from edgebench.harness.results.model import ProtocolRecord
+    from edgebench.harness.results.trial import Phase
     from edgebench.harness.session import Session
     from edgebench.harness.work import Loaded, Outcome, Work
 

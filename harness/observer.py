@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from edgebench.harness.results.model import Phase, Trial
+    from edgebench.harness.results.trial import Phase, Trial
 
 
 @dataclass(frozen=True, slots=True)

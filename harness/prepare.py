@@ -18,7 +18,7 @@ from edgebench.harness.quality.tokens import (
     own_tokens,
     remote_tokens,
 )
-from edgebench.harness.results.model import Failure
+from edgebench.harness.results.measured import Failure
 from edgebench.harness.session import PROBE_TIMEOUT_S, Launch
 from edgebench.harness.tokenization import (
     TIMEOUT_S,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from edgebench.harness.board import Board, LocalBoard
-from edgebench.harness.results.model import Artifact, Failure
+from edgebench.harness.results.model import Artifact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from edgebench.harness import wire
     from edgebench.harness.prompts import Prompt, TaskText
     from edgebench.harness.quality.plan import QualityTask
+    from edgebench.harness.results.measured import Failure
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.values import OptionScalar
     from edgebench.harness.store.store import StoredFile

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from edgebench.harness.board import Board, Meters
     from edgebench.harness.prepared import Prepared, PreparedVariant
     from edgebench.harness.prompts import Prompt
-    from edgebench.harness.results.model import Interleaved, Trial
+    from edgebench.harness.results.model import Interleaved
     from edgebench.harness.results.quality import QualityRecord
+    from edgebench.harness.results.trial import Trial
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Measure, Scenario
     from edgebench.harness.store.store import ModelStore

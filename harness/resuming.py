@@ -10,8 +10,9 @@ from edgebench.harness.records import with_loads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.harness.results.model import RunRecord, Trial
+    from edgebench.harness.results.model import RunRecord
     from edgebench.harness.results.run import Run
+    from edgebench.harness.results.trial import Trial
 
 
 def taken_up(record: RunRecord, resumed: Run) -> RunRecord:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from edgebench.harness.results.model import Measured, Parting, PromptSameness
+from edgebench.harness.results.measured import Measured
+from edgebench.harness.results.sameness import Parting, PromptSameness
 from edgebench.models.ratings import kl_divergences
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from edgebench.harness.observer import Observer, Outlook, Standing
-    from edgebench.harness.results.model import Phase, Trial
+    from edgebench.harness.results.trial import Phase, Trial
 
 
 class Sided:

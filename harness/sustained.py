@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from edgebench.harness.errors import InvalidResultError
-from edgebench.harness.results.model import Measured
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.results.sustained import GenerationSpan, SustainedRecord
 from edgebench.harness.sustained_power import NS, power_metrics, power_over_time
 from edgebench.harness.throttling import Verdict, judged

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from edgebench.devices import energy
 from edgebench.devices.reading import Reading
 from edgebench.harness.metrics.system import NO_METER
-from edgebench.harness.results.model import Measured
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.results.power import MeterEnergy
 
 if TYPE_CHECKING:

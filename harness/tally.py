@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.harness.results.model import Trial
+    from edgebench.harness.results.trial import Trial
 
 MAX_FAILURES = 2
 """A cell that failed this often without a success between is given up."""

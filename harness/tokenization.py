@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from edgebench.harness.results.model import Failure
+    from edgebench.harness.results.measured import Failure
     from edgebench.harness.scenario.model import Scenario
     from edgebench.harness.session import Session
     from edgebench.models.tokenizer import Tokenizer

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from edgebench.harness.prepared import PreparedVariant
-    from edgebench.harness.results.model import Failure
+    from edgebench.harness.results.measured import Failure
     from edgebench.harness.session import Session
     from edgebench.runners.base import LoadedModel, ScoreRequest, Scores
 

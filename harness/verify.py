@@ -11,7 +11,8 @@ import numpy as np
 from edgebench.harness.errors import InvalidResultError, ModelError
 from edgebench.harness.failures import failure_of
 from edgebench.harness.records import with_engine
-from edgebench.harness.results.model import Failure, ReferenceRecord, RunRecord, Sameness
+from edgebench.harness.results.measured import Failure
+from edgebench.harness.results.sameness import ReferenceRecord, Sameness
 from edgebench.harness.sameness import (
     BFLOAT,
     FULL,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from edgebench.harness.observer import Observer
     from edgebench.harness.prepared import Prepared, PreparedVariant
     from edgebench.harness.prompts import Prompt
+    from edgebench.harness.results.model import RunRecord
     from edgebench.harness.sameness import TokenizerResult
     from edgebench.harness.store.store import StoredFile
     from edgebench.models.canonical import CanonicalModel

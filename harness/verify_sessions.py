@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.prepared import PreparedVariant
-    from edgebench.harness.results.model import Failure
+    from edgebench.harness.results.measured import Failure
     from edgebench.harness.session import Session
     from edgebench.runners.base import LoadedModel, Scores
 

@@ -20,7 +20,7 @@ from edgebench.harness.metrics.system import (
 )
 from edgebench.harness.metrics.timing import generation_metrics, task_metrics
 from edgebench.harness.prompts import Prompt, TaskText
-from edgebench.harness.results.model import TaskOutput, Tokens
+from edgebench.harness.results.trial import TaskOutput, Tokens
 from edgebench.harness.sustained import Stretch
 from edgebench.harness.sustained_power import NS, stretch_energies
 from edgebench.runners.base import to_wire
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.devices.monitor import Window
-    from edgebench.harness.results.model import Measured
+    from edgebench.harness.results.measured import Measured
     from edgebench.harness.session import Session
     from edgebench.runners.base import Generation, LoadRequest, Scalar, TaskResult
 

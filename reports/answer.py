@@ -16,7 +16,7 @@ from edgebench.reports.metric_names import metric_label
 from edgebench.reports.sentences import Name, Sentence, fill, joined, listed
 
 if TYPE_CHECKING:
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
     from edgebench.reports.data import ReportData
 
 NAMED_AT_MOST = 3

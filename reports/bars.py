@@ -31,7 +31,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
     from edgebench.reports.data import ReportData
     from edgebench.reports.table_model import Column, Row, Table
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from edgebench.harness.metrics.definitions import metric
-from edgebench.harness.results.model import Cell, Summary
+from edgebench.harness.results.cell import Cell, Summary
 from edgebench.harness.results.run import Run
 from edgebench.reports.data import Part, ReportData, load_report_data
 from edgebench.reports.labels import renamed
@@ -23,7 +23,9 @@ from edgebench.reports.series import Series
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from edgebench.harness.results.model import Failure, RunRecord, Trial, WorkloadRecord
+    from edgebench.harness.results.measured import Failure
+    from edgebench.harness.results.model import RunRecord, WorkloadRecord
+    from edgebench.harness.results.trial import Trial
     from edgebench.reports.failures import FailureView
     from edgebench.reports.series import Place
 

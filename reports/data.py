@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.metrics.statistics import median_interval
-from edgebench.harness.results.model import Cell, Summary
+from edgebench.harness.results.cell import Cell, Summary
 from edgebench.harness.results.run import Run, read_run, refuse_strays
 from edgebench.harness.results.summary import summarize
 from edgebench.reports.failures import FailureView, failure_views
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.predict.device import DeviceFacts
-    from edgebench.harness.results.model import RunRecord, Trial, VariantRecord
+    from edgebench.harness.results.model import RunRecord, VariantRecord
+    from edgebench.harness.results.trial import Trial
 
 BITS_PER_BYTE = 8
 BROKEN: Final = "above_bandwidth"

@@ -15,7 +15,7 @@ from edgebench.reports.quality import dresses, quality_summaries
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
     from edgebench.reports.data import ReportData
     from edgebench.reports.format import Scale
 

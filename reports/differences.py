@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
 from edgebench.harness.quality.figures import holm, paired_difference
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.format import CHANGE, NOT_MEASURED, shown
 from edgebench.reports.languages import _, plural
 from edgebench.reports.languages.recorded import recorded

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.colours import framework_key
 from edgebench.reports.format import CHANGE, SHARE, number, percent, scale_for, shown
 from edgebench.reports.formats import SIXTEEN_BITS, format_names

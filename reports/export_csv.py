@@ -20,7 +20,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edgebench.harness.results.model import Cell, Summary
+    from edgebench.harness.results.cell import Cell, Summary
     from edgebench.reports.data import ReportData
 
 COLUMNS = (

@@ -19,7 +19,7 @@ from edgebench.reports.sentences import plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edgebench.harness.results.model import Cell
+    from edgebench.harness.results.cell import Cell
     from edgebench.reports.data import Part, ReportData
     from edgebench.reports.sections import Section
     from edgebench.reports.table_model import Column, Table, Value

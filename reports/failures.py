@@ -11,7 +11,9 @@ from edgebench.reports.text import tail
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from edgebench.harness.results.model import Cell, Failure, Trial
+    from edgebench.harness.results.cell import Cell
+    from edgebench.harness.results.measured import Failure
+    from edgebench.harness.results.trial import Trial
     from edgebench.reports.series import Place
 
 LOADING = N_("loading the model")

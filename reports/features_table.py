@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.harness.store.store import AS_PUBLISHED
 from edgebench.reports.broken import broken_text
 from edgebench.reports.engines import engine_text, made_up_text

@@ -11,7 +11,7 @@ from edgebench.reports.languages import N_, _, plural
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
 
 NOT_MEASURED = "–"
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"

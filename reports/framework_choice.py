@@ -16,7 +16,8 @@ from edgebench.reports.colours import framework_key
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from edgebench.harness.results.model import Summary, VariantRecord
+    from edgebench.harness.results.cell import Summary
+    from edgebench.harness.results.model import VariantRecord
     from edgebench.reports.data import Part, ReportData
 
 RATE = "decode_rate"

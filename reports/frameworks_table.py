@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from edgebench.harness.artifacts import BITS, UNQUANTIZED
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.broken import broken_text
 from edgebench.reports.colours import KNOWN, framework_colours
 from edgebench.reports.data import BROKEN, ratio_summary, ratios_within_blocks

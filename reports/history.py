@@ -13,7 +13,7 @@ from edgebench.harness.history.changes import find
 from edgebench.harness.history.model import Selection
 from edgebench.harness.history.rows import rows_of, series_of
 from edgebench.harness.history.segments import SHORTEST
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.harness.results.run import RUN_FILE, read_record
 from edgebench.reports.format import NOT_MEASURED, scale_of, shown
 from edgebench.reports.history_plot import Trend, plot_title, trend_plot

@@ -19,7 +19,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from edgebench.harness.results.model import Timeline
+    from edgebench.harness.results.trial import Timeline
     from edgebench.reports.data import ReportData
 
     Samples = tuple[NDArray[np.float64], NDArray[np.float64], tuple[NDArray[np.float64], ...]]

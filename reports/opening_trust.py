@@ -13,7 +13,7 @@ from edgebench.reports.table import flag_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from edgebench.harness.results.model import Flag
+    from edgebench.harness.results.cell import Flag
     from edgebench.reports.data import ReportData
 
 Groups = dict[tuple[str, ...], list[str]]

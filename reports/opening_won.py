@@ -28,7 +28,7 @@ from edgebench.reports.sentences import Name, Sentence, fill
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
     from edgebench.reports.data import ReportData
 
 TIES_AT_MOST = 2

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from edgebench.reports.languages import _
 
 if TYPE_CHECKING:
-    from edgebench.harness.results.model import Scalar, VariantRecord
+    from edgebench.harness.results.measured import Scalar
+    from edgebench.harness.results.model import VariantRecord
     from edgebench.reports.data import ReportData
 
 ABSENT = "–"

@@ -22,7 +22,8 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from edgebench.harness.results.model import Summary, VariantRecord, WorkloadRecord
+    from edgebench.harness.results.cell import Summary
+    from edgebench.harness.results.model import VariantRecord, WorkloadRecord
     from edgebench.harness.results.quality import WindowRecord
     from edgebench.reports.data import ReportData
 

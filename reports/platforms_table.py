@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.mbu import roof_of
 from edgebench.harness.metrics.definitions import metric
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.broken import broken_text
 from edgebench.reports.colours import framework_colours
 from edgebench.reports.data import BROKEN

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from edgebench.harness.metrics.definitions import metric
 from edgebench.harness.quality.cell import MEANINGLESS, windows_by_variant
 from edgebench.harness.quality.figures import MIN_WINDOWS
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.differences import differences
 from edgebench.reports.format import BITS_PER_BYTE, CHANGE, SHARE
 from edgebench.reports.languages import N_, _

@@ -29,7 +29,8 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from edgebench.harness.results.model import Summary, WorkloadRecord
+    from edgebench.harness.results.cell import Summary
+    from edgebench.harness.results.model import WorkloadRecord
     from edgebench.harness.results.quality import QualityRecord, WindowRecord
     from edgebench.reports.data import ReportData
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from edgebench.harness.quality.cell import windows_by_variant
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.broken import broken_text
 from edgebench.reports.data import ratio_summary, ratios_within_blocks
 from edgebench.reports.differences import change_of, compared

@@ -15,13 +15,13 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from edgebench.harness.results.model import (
-        Measured,
+    from edgebench.harness.results.measured import Measured
+    from edgebench.harness.results.model import VariantRecord
+    from edgebench.harness.results.sameness import (
         Parting,
         PromptSameness,
         ReferenceRecord,
         Sameness,
-        VariantRecord,
     )
 
 VERDICTS = {

@@ -13,8 +13,9 @@ from edgebench.harness.quality.figures import MOST_NAT, UNITS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from edgebench.harness.results.model import Trial, WorkloadRecord
+    from edgebench.harness.results.model import WorkloadRecord
     from edgebench.harness.results.quality import QualityRecord, WindowRecord
+    from edgebench.harness.results.trial import Trial
     from edgebench.reports.data import ReportData
 
 REPETITIONS: Final = 0

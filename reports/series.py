@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from edgebench.harness.results.model import Timeline, Trial
+    from edgebench.harness.results.trial import Timeline, Trial
 
 Place = tuple[str, str]
 """A workload's name and a variant's id."""

@@ -8,7 +8,7 @@ from edgebench.reports.format import number
 from edgebench.reports.languages import _
 
 if TYPE_CHECKING:
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
 
 RULE = ((0.9, 5), (0.75, 4), (0.5, 3), (0.25, 2))
 """Least share of the best's rate, and the stars for it; what is below the last has one star."""

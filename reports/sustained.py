@@ -28,7 +28,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
     from edgebench.harness.results.sustained import SustainedRecord
     from edgebench.reports.data import ReportData
     from edgebench.reports.sustained_formula import Formula

@@ -16,7 +16,8 @@ from edgebench.reports.languages.words import paragraph
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
-    from edgebench.harness.results.model import RunRecord, Summary
+    from edgebench.harness.results.cell import Summary
+    from edgebench.harness.results.model import RunRecord
     from edgebench.reports.data import ReportData
 
 RATE = "token/s"

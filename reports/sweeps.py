@@ -15,7 +15,9 @@ from edgebench.reports.options import option_text
 from edgebench.reports.sentences import Name, Sentence, fill
 
 if TYPE_CHECKING:
-    from edgebench.harness.results.model import Scalar, Summary, VariantRecord
+    from edgebench.harness.results.cell import Summary
+    from edgebench.harness.results.measured import Scalar
+    from edgebench.harness.results.model import VariantRecord
     from edgebench.reports.data import ReportData
 
 DECIDING = "decode_rate"

@@ -21,7 +21,8 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from edgebench.harness.results.model import Cell, Flag, ProtocolRecord, Summary
+    from edgebench.harness.results.cell import Cell, Flag, Summary
+    from edgebench.harness.results.model import ProtocolRecord
     from edgebench.reports.data import ReportData
 
 ALWAYS = ("decode_rate", "ttft_s", "prefill_rate", "itl_p95_s", "peak_rss_bytes", "model_bytes")

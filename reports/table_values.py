@@ -9,7 +9,7 @@ from edgebench.reports.languages import N_, _
 from edgebench.reports.table_model import Value
 
 if TYPE_CHECKING:
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
     from edgebench.reports.format import Scale
 
 ESTIMATED = N_("estimated")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
     from edgebench.reports.table_model import Table
 
 

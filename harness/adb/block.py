@@ -20,7 +20,7 @@ from edgebench.harness.failures import failure_of
 from edgebench.harness.measure import before_block, log_name
 from edgebench.harness.prompts import Prompt
 from edgebench.harness.records import utc_now
-from edgebench.harness.results.model import Trial
+from edgebench.harness.results.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from edgebench.harness.cooldown import Waited
     from edgebench.harness.measure import Bench, Task
     from edgebench.harness.prepared import PreparedVariant
-    from edgebench.harness.results.model import Measured, Phase
+    from edgebench.harness.results.measured import Measured
+    from edgebench.harness.results.trial import Phase
 
 FURTHER: Final = 2
 """A start of a tool may take as long as so many repetitions more: it loads and warms up."""

@@ -29,7 +29,7 @@ from edgebench.harness.errors import InvalidResultError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from edgebench.harness.results.model import Scalar
+    from edgebench.harness.results.measured import Scalar
 
 NS: Final = 1e9
 DIGIT: Final = 1e-5

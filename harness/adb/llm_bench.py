@@ -27,7 +27,7 @@ from edgebench.harness.errors import InvalidResultError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from edgebench.harness.results.model import Scalar
+    from edgebench.harness.results.measured import Scalar
 
 LONGEST: Final = 100
 LEVELS: Final[Mapping[str, str]] = MappingProxyType({"normal": "0", "high": "1", "low": "2"})

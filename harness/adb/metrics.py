@@ -13,7 +13,7 @@ from edgebench.devices.reading import Reading
 from edgebench.devices.window import Window
 from edgebench.harness.adb.power import energies
 from edgebench.harness.metrics.system import window_metrics
-from edgebench.harness.results.model import Measured
+from edgebench.harness.results.measured import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

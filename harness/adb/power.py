@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 from edgebench.devices.counter_log import CounterLog
 from edgebench.devices.energy import energy_between
 from edgebench.harness.metrics.system import ENERGY_UNITS
-from edgebench.harness.results.model import Measured
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.results.power import MeterEnergy
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from edgebench.devices.reading import Reading
     from edgebench.devices.window import EnergyTrace
     from edgebench.harness.adb.tool import Sample
-    from edgebench.harness.results.model import Source
+    from edgebench.harness.results.measured import Source
 
 NS: Final = 1e9
 STEP_S: Final = 0.05

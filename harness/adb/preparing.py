@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.adb.board import AdbBoard
     from edgebench.harness.quality.tokens import TextWorkload
-    from edgebench.harness.results.model import Failure
+    from edgebench.harness.results.measured import Failure
     from edgebench.harness.scenario.expand import ExpandedVariant
     from edgebench.harness.scenario.model import Scenario, Workload
     from edgebench.harness.store.sources import ModelSource

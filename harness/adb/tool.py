@@ -13,7 +13,7 @@ from edgebench.harness.errors import InvalidResultError, RunnerProtocolError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from edgebench.harness.results.model import Scalar
+    from edgebench.harness.results.measured import Scalar
 
 MOST: Final = 10**18
 """No figure of a benchmark is more, in whatever unit."""

@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, Strict
 
-from edgebench.harness.results.model import (
+from edgebench.harness.results.measured import Failure, Source  # noqa: TC001 - pydantic reads it
+from edgebench.harness.results.model import (  # noqa: TC001
     CommitRecord,
-    Failure,
     MachineRecord,
-    Record,
-    Source,
     VariantRecord,
     WorkloadRecord,
 )
 from edgebench.harness.results.quality import WindowRecord  # noqa: TC001 - pydantic reads it
+from edgebench.harness.results.record import Record
 from edgebench.harness.scenario.schema import DIALECT, PlainSchema
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from edgebench.harness.compare.model import Side, SideCell
-    from edgebench.harness.results.model import Artifact, Scalar, TaskEngine, VariantRecord
+    from edgebench.harness.results.measured import Scalar
+    from edgebench.harness.results.model import Artifact, TaskEngine, VariantRecord
 
 
 def option_text(value: Scalar) -> str:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from edgebench.harness.compare.model import Differing, Side, SideCell
-    from edgebench.harness.results.model import MachineRecord, Scalar, VariantRecord
+    from edgebench.harness.results.measured import Scalar
+    from edgebench.harness.results.model import MachineRecord, VariantRecord
 
     Variants: TypeAlias = Mapping[str, VariantRecord]
 

@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from edgebench.harness.metrics.definitions import Better
+    from edgebench.harness.results.measured import Failure, Source
     from edgebench.harness.results.model import (
         CommitRecord,
-        Failure,
         MachineRecord,
-        Source,
         VariantRecord,
         WorkloadRecord,
     )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.compare.model import BlockKey, CellKey
     from edgebench.harness.compare.pytest_benchmark_format import PytestBenchmark
-    from edgebench.harness.results.model import Scalar
+    from edgebench.harness.results.measured import Scalar
 
 __all__ = ["export_pytest_benchmark", "is_pytest_benchmark", "read_pytest_benchmark"]
 

@@ -15,7 +15,9 @@ from edgebench.harness.compare.baseline_format import (  # noqa: TC001 - pydanti
     BaselineModel,
     BaselineRun,
 )
-from edgebench.harness.results.model import Failure, Record, Source, VariantRecord, WorkloadRecord
+from edgebench.harness.results.measured import Failure, Source  # noqa: TC001 - pydantic reads it
+from edgebench.harness.results.model import VariantRecord, WorkloadRecord  # noqa: TC001
+from edgebench.harness.results.record import Record
 
 WRITTEN_AS = "5.1.0"
 """The release of pytest-benchmark whose files an exported one is like."""

@@ -16,15 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from edgebench.harness.compare.model import BlockKey, CellKey
-    from edgebench.harness.results.model import (
-        Artifact,
-        Cell,
-        Measured,
-        RunRecord,
-        Trial,
-        VariantRecord,
-    )
+    from edgebench.harness.results.cell import Cell
+    from edgebench.harness.results.measured import Measured
+    from edgebench.harness.results.model import Artifact, RunRecord, VariantRecord
     from edgebench.harness.results.run import Run
+    from edgebench.harness.results.trial import Trial
 
 _BITS_PER_BYTE: Final = 8
 _FIRST_BLOCK: Final = 0

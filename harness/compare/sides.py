@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from edgebench.harness.compare.model import Side
-    from edgebench.harness.results.model import Trial
+    from edgebench.harness.results.trial import Trial
 
 __all__ = ["read_baseline_side", "read_side", "side_of_run"]
 

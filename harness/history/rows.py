@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from edgebench.harness.history.model import Selection
-    from edgebench.harness.results.model import Cell, RunRecord, VariantRecord, WorkloadRecord
+    from edgebench.harness.results.cell import Cell
+    from edgebench.harness.results.model import RunRecord, VariantRecord, WorkloadRecord
 
 
 @dataclass(frozen=True, slots=True)

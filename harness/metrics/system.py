@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from edgebench.devices import energy
 from edgebench.devices.reading import Reading
-from edgebench.harness.results.model import Measured, Timeline
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.results.power import MeterEnergy
+from edgebench.harness.results.trial import Timeline
 
 if TYPE_CHECKING:
     from edgebench.devices.window import EnergyTrace, Window

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgebench.harness.results.model import Measured
+from edgebench.harness.results.measured import Measured
 
 if TYPE_CHECKING:
     from edgebench.runners.base import Generation, TaskResult

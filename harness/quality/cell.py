@@ -6,13 +6,16 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from edgebench.harness.quality.figures import UNITS, quality_metrics, quality_summaries
-from edgebench.harness.results.model import Cell, Measured, Summary
+from edgebench.harness.results.cell import Cell, Summary
+from edgebench.harness.results.measured import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.harness.results.model import Flag, RunRecord, Trial, WorkloadRecord
+    from edgebench.harness.results.cell import Flag
+    from edgebench.harness.results.model import RunRecord, WorkloadRecord
     from edgebench.harness.results.quality import QualityRecord, WindowRecord
+    from edgebench.harness.results.trial import Trial
 
 MEANINGLESS = "synthetic weights: quality means nothing"
 

@@ -18,7 +18,8 @@ import numpy as np
 from scipy import special
 
 from edgebench.harness.metrics.statistics import CONFIDENCE, SEED, Interval
-from edgebench.harness.results.model import Measured, Summary
+from edgebench.harness.results.cell import Summary
+from edgebench.harness.results.measured import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

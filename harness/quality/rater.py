@@ -9,8 +9,9 @@ import numpy as np
 
 from edgebench.harness.quality.figures import quality_metrics
 from edgebench.harness.records import utc_now
-from edgebench.harness.results.model import Measured, Trial
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.results.quality import WITH_REFERENCE, WindowRecord
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.variant_session import load, score
 from edgebench.models.ratings import kl_divergences
 from edgebench.runners.base import ScoreRequest
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.quality.exact import Exact
     from edgebench.harness.quality.plan import QualityTask
-    from edgebench.harness.results.model import Failure
+    from edgebench.harness.results.measured import Failure
     from edgebench.harness.results.quality import QualityRecord
     from edgebench.harness.session import Session
     from edgebench.models.ratings import Ratings

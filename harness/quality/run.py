@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from edgebench.harness.observer import Observer
     from edgebench.harness.prepared import Prepared
-    from edgebench.harness.results.model import Trial
     from edgebench.harness.results.quality import QualityRecord
+    from edgebench.harness.results.trial import Trial
     from edgebench.harness.store.store import ModelStore
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from edgebench.harness.observer import Observer
     from edgebench.harness.prepared import PreparedVariant
     from edgebench.harness.quality.reference import CachedReference
-    from edgebench.harness.results.model import Trial
     from edgebench.harness.results.quality import QualityRecord
+    from edgebench.harness.results.trial import Trial
     from edgebench.harness.session import Session
 
 LATE = 0.1

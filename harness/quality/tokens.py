@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edgebench.harness.quality.texts import QualityText
-    from edgebench.harness.results.model import Failure
+    from edgebench.harness.results.measured import Failure
     from edgebench.harness.scenario.model import Scenario, Workload
     from edgebench.harness.session import Session
     from edgebench.runners.base import LoadedModel

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from edgebench.harness.results.record import BY_MACHINES
+from edgebench.harness.results.record import Record
 
 
-class DeviceRecord(BaseModel):
+class DeviceRecord(Record):
     """How it was reached, and the profile that the scenario named."""
-
-    model_config = BY_MACHINES
 
     reach: Literal["local", "ssh", "adb"]
     address: str | None = Field(default=None, description="As the scenario names it.")
@@ -26,10 +24,8 @@ Speed = Annotated[float, Field(ge=1e3, le=1e16)]
 """Bytes/s of a memory: what is beyond was never measured, and nothing can be divided by it."""
 
 
-class BandwidthRecord(BaseModel):
+class BandwidthRecord(Record):
     """How fast the machine's memory was read, measured."""
-
-    model_config = BY_MACHINES
 
     bytes_per_s: Speed = Field(description="The median of the repetitions of the fastest reader.")
     ci_low: Speed | None = Field(default=None, description="95 % bootstrap interval.")

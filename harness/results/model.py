@@ -1,218 +1,18 @@
-"""The result files' model: ``run.json`` and the lines of ``trials.jsonl``.
-
-History of the format (``schema_version``), which is independent of the package's version:
-
-1. the first.
-"""
+"""The run's own record, ``run.json``; its parts are in the modules beside."""
 
 from __future__ import annotations
 
-import math
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field
 
-from edgebench.harness.results.device import (  # noqa: TC001 - pydantic reads them
-    BandwidthRecord,
-    DeviceRecord,
-)
-from edgebench.harness.results.power import MeterEnergy, MeterRecord  # noqa: TC001
-from edgebench.harness.results.quality import (  # noqa: TC001 - pydantic reads them
-    QualityRecord,
-    WindowRecord,
-)
-from edgebench.harness.results.record import BY_MACHINES, Sha256
-from edgebench.harness.results.sustained import SustainedRecord  # noqa: TC001
-
-SCHEMA_VERSION = 1
-
-Scalar = bool | int | float | str | None
-Source = Literal["observed", "engine", "derived", "estimated"]
-Phase = Literal["warmup", "measured"]
-TrialKind = Literal["load", "generate", "sustained", "task_load", "task", "quality"]
-Verdict = Literal["agrees", "differs", "not_judged", "failed"]
-
-
-class Record(BaseModel):
-    """Base of everything that is written by a machine: unknown fields are kept."""
-
-    model_config = BY_MACHINES
-
-
-class Measured(Record):
-    """One value of one trial, or why there is none."""
-
-    value: float | None = Field(description="A finite number, or null where it was not measured.")
-    unit: str = Field(description="Unit, such as s, token/s, byte, J; 1 for a ratio or count.")
-    source: Source = Field(description="Who said so: our clock, the framework, or a computation.")
-    reason: str | None = Field(default=None, description="Why the value is null.")
-
-    @model_validator(mode="after")
-    def _null_has_a_reason(self) -> Self:
-        if self.value is None and not self.reason:
-            msg = "a null value needs a reason"
-            raise ValueError(msg)
-        if self.value is not None and not math.isfinite(self.value):
-            msg = "a value must be finite"
-            raise ValueError(msg)
-        return self
-
-    @classmethod
-    def missing(cls, unit: str, reason: str, source: Source = "observed") -> Measured:
-        """A null with its reason."""
-        return cls(value=None, unit=unit, source=source, reason=reason)
-
-
-class Failure(Record):
-    """Why a trial or a cell has no result."""
-
-    kind: str = Field(
-        description="crash, timeout, protocol, invalid_result, unavailable, model; connection or "
-        "board, where it was that of another machine, or that machine itself; or what the "
-        "runner named: unsupported, invalid, out_of_memory, framework, internal."
-    )
-    message: str
-    signal: str | None = None
-    exit_code: int | None = None
-    log: str | None = Field(default=None, description="The log, relative to the run's folder.")
-    log_tail: str = ""
-
-
-class Tokens(Record):
-    """The raw time stamps of one generation, in nanoseconds after the prompt was handed over."""
-
-    prompt_tokens: int
-    depth_tokens: int = 0
-    generated_ids: list[int | None] = Field(
-        description="Null for a token whose id the framework's output did not tell."
-    )
-    tokenized_ns: int | None = None
-    prefilled_ns: int | None = None
-    token_ns: list[int] = Field(description="When each generated token was available.")
-    finish_reason: str
-
-
-class TaskOutput(Record):
-    """What a whole task made of its text."""
-
-    text: str
-    finished_ns: int = Field(
-        description="When the whole result was there, in ns after the text was handed over."
-    )
-
-
-class Timeline(Record):
-    """Samples over one trial; every list has the length of ``t_s``, null where not read."""
-
-    t_s: list[float] = Field(
-        description="Seconds after the prompt was handed over (or the load began)."
-    )
-    rss_bytes: list[int | None]
-    anon_bytes: list[int | None]
-    file_bytes: list[int | None]
-    shared_bytes: list[int | None]
-
-
-class Trial(Record):
-    """One line of ``trials.jsonl``.
-
-    That is one load of a model, one generation, one run of a task, or one text rated.
-    """
-
-    schema_version: int = SCHEMA_VERSION
-    kind: TrialKind = Field(
-        description="A task_load is the load of a process that runs nothing but tasks."
-    )
-    variant: str
-    workload: str | None = Field(
-        description="Null for a load, which serves all workloads of its block."
-    )
-    block: int
-    repetition: int = Field(description="Counted from 0 within its block and phase.")
-    phase: Phase
-    status: Literal["ok", "failed"]
-    started_at: str = Field(description="UTC, ISO 8601.")
-    duration_s: float = Field(description="Wall time from the harness's point of view.")
-    metrics: dict[str, Measured] = {}
-    tokens: Tokens | None = None
-    output: TaskOutput | None = Field(default=None, description="Of a task that was run.")
-    windows: list[WindowRecord] = Field(
-        default=[], description="Of a text that was rated, in the order of the text."
-    )
-    timeline: Timeline | None = None
-    power: list[MeterEnergy] = Field(
-        default=[], description="Of a generation, by meter; the metrics are those of the first."
-    )
-    sustained: SustainedRecord | None = Field(
-        default=None, description="Of a sustained stretch of work."
-    )
-    effective_options: dict[str, Scalar] = Field(
-        default={},
-        description="What the framework says it really used; in the record of a load, or of a "
-        "text that was rated.",
-    )
-    parameters: int | None = Field(
-        default=None, description="Weights in the model as the framework counts them; of a load."
-    )
-    weight_bytes_per_token: int | None = Field(
-        default=None,
-        description="Bytes of weights that decoding one token reads, as the runner counts them; "
-        "of a load, or of a text that was rated.",
-    )
-    engine: str | None = Field(
-        default=None, description="What was loaded, where the runner may have several; of a load."
-    )
-    engine_version: str | None = None
-    failure: Failure | None = None
-
-
-class Summary(Record):
-    """One metric of one cell over its measured repetitions; of quality, over its windows."""
-
-    median: float | None = Field(
-        description="Of quality, the value over all windows, and the interval that of resampled "
-        "windows."
-    )
-    ci_low: float | None = Field(default=None, description="95 % bootstrap interval of the median.")
-    ci_high: float | None = None
-    min: float | None = None
-    max: float | None = None
-    cv: float | None = Field(default=None, description="Standard deviation / mean.")
-    n: int
-    unit: str
-    source: Source
-    reason: str | None = Field(default=None, description="Why the median or the interval is null.")
-
-
-Flag = Literal[
-    "noisy",
-    "contended",
-    "unstable_warmup",
-    "few_repetitions",
-    "cut_by_budget",
-    "quick",
-    "above_bandwidth",
-    "throttled",
-]
-
-
-class Cell(Record):
-    """A variant on a workload."""
-
-    variant: str
-    workload: str
-    status: Literal["ok", "partial", "failed", "not_run"]
-    n: int = Field(description="Measured repetitions that succeeded.")
-    n_warmup: int = 0
-    n_failed: int = 0
-    flags: list[Flag] = []
-    metrics: dict[str, Summary] = {}
-    failure: Failure | None = None
-
-    @property
-    def left_out(self) -> bool:
-        """Whether it was not run on purpose, which is no fault: its metrics say why."""
-        return self.status == "not_run" and bool(self.metrics)
+from edgebench.harness.results.cell import Cell  # noqa: TC001 - pydantic reads them all
+from edgebench.harness.results.device import BandwidthRecord, DeviceRecord  # noqa: TC001
+from edgebench.harness.results.measured import Scalar  # noqa: TC001
+from edgebench.harness.results.power import MeterRecord  # noqa: TC001
+from edgebench.harness.results.quality import QualityRecord  # noqa: TC001
+from edgebench.harness.results.record import SCHEMA_VERSION, Record, Sha256
+from edgebench.harness.results.sameness import ReferenceRecord, Sameness  # noqa: TC001
 
 
 class Artifact(Record):
@@ -234,92 +34,12 @@ class Artifact(Record):
     )
 
 
-class Parting(Record):
-    """Where a variant's greedy text leaves the reference's."""
-
-    token: int = Field(description="Of the generated tokens, the first of which is 0.")
-    reference_id: int
-    reference_text: str
-    variant_id: int
-    variant_text: str
-    margin: float = Field(
-        description="By how much the reference's logit of its own token is above that of the "
-        "variant's; near 0 both were as likely."
-    )
-
-
-class PromptSameness(Record):
-    """One variant on one workload's prompt."""
-
-    workload: str
-    prompt_tokens: int = Field(description="How many of the prompt's tokens were compared.")
-    tokenizer: Literal["equal", "differs", "not_compared"] = Field(
-        description="Whether the framework's own tokenizer makes the reference's ids of the text."
-    )
-    tokenizer_note: str = Field(default="", description="Where they differ, or why not compared.")
-    generated_tokens: int = Field(
-        description="How many tokens were generated, greedily, up to one whose id was not told."
-    )
-    untold_tokens: int = Field(
-        default=0, description="How many were generated from that one on, and not compared."
-    )
-    common_tokens: int = Field(
-        description="How many of them, from the first on, the reference makes too."
-    )
-    parting: Parting | None = Field(default=None, description="Null where all are in common.")
-    metrics: dict[str, Measured] = Field(
-        default={},
-        description="Over the prompt's positions: top1_agreement, kl_divergence, "
-        "kl_divergence_p99, log_likelihood_difference, log_likelihood_difference_max.",
-    )
-
-
-class Sameness(Record):
-    """One variant against the reference."""
-
-    verdict: Verdict = Field(
-        description="agrees or differs, of a variant in high precision; not_judged: its figures "
-        "are shown; failed: it could not be compared."
-    )
-    not_judged_because: str | None = Field(
-        default=None, description="What is not exact about the variant, such as int4 weights."
-    )
-    findings: list[str] = Field(default=[], description="Why it differs, a sentence each.")
-    metrics: dict[str, Measured] = Field(
-        default={}, description="As those of the prompts, over all positions of all prompts."
-    )
-    prompts: list[PromptSameness] = []
-    failure: Failure | None = None
-
-
-class ReferenceRecord(Record):
-    """What the variants were compared with: the source's weights, run in float32 by numpy."""
-
-    name: str = Field(description="The source's file or folder.")
-    sha256: Sha256
-    lossy_types: list[str] = Field(
-        default=[],
-        description="Quantised types that the source keeps weights in; the reference runs what "
-        "they stand for.",
-    )
-    parameters: int
-    prompt_positions: int = Field(description="Over all prompts; each was rated once.")
-    candidates: int = Field(description="Tokens whose likelihood was compared, at all of them.")
-    covered: float | None = Field(
-        default=None, description="The mean share of the probability that they hold."
-    )
-    duration_s: float
-    limits: dict[str, float] = Field(
-        default={}, description="Within which a variant in high precision agrees."
-    )
-
-
 class TaskEngine(Record):
     """What runs a task of a variant; it need not be what makes the variant's tokens."""
 
     engine: str
     engine_version: str
-    build: dict[str, str] = {}
+    build: dict[str, str] = Field(default={})
     effective_options: dict[str, Scalar] = Field(
         default={}, description="What it says it used, at its last load."
     )
@@ -331,7 +51,7 @@ class VariantRecord(Record):
     id: str
     runner: str
     quantization: str
-    options: dict[str, Scalar] = {}
+    options: dict[str, Scalar] = Field(default={})
     python: str | None = None
     engine: str | None = None
     engine_version: str | None = None
@@ -341,7 +61,7 @@ class VariantRecord(Record):
     )
     artifact: Artifact | None = None
     context_tokens: int | None = None
-    effective_options: dict[str, Scalar] = {}
+    effective_options: dict[str, Scalar] = Field(default={})
     tasks: dict[str, TaskEngine] = Field(
         default={}, description="By task, for those tasks that it can run."
     )
@@ -408,7 +128,7 @@ class MachineRecord(Record):
     turbo: bool | None = None
     virtualization: str | None = None
     boot_id: str | None = None
-    load_average: list[float] = []
+    load_average: list[float] = Field(default=[])
 
 
 class ProtocolRecord(Record):
@@ -487,7 +207,7 @@ class RunRecord(Record):
     finished_at: str | None = None
     status: Literal["running", "finished", "interrupted"]
     quick: bool = False
-    command: list[str] = []
+    command: list[str] = Field(default=[])
     scenario_path: str | None = None
     commit: CommitRecord | None = Field(
         default=None, description="What was measured; null where no repository was at hand."
@@ -528,6 +248,6 @@ class RunRecord(Record):
         "compared with the reference, not measured.",
     )
     workloads: list[WorkloadRecord]
-    cells: list[Cell] = []
+    cells: list[Cell] = Field(default=[])
     accounting: Accounting | None = None
-    notes: list[str] = []
+    notes: list[str] = Field(default=[])

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from edgebench.harness.results.record import BY_MACHINES
+from edgebench.harness.results.record import Record
 
 
-class MeterRecord(BaseModel):
+class MeterRecord(Record):
     """A meter of the machine that a run was on."""
-
-    model_config = BY_MACHINES
 
     name: str = Field(description="Such as rapl:package.")
     source: Literal["observed", "estimated"]
 
 
-class MeterEnergy(BaseModel):
+class MeterEnergy(Record):
     """What one meter saw of one generation, or of sustained work.
 
     Null where it could not tell, with the reason.
     """
-
-    model_config = BY_MACHINES
 
     meter: str
     source: Literal["observed", "estimated"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from edgebench.harness.results.record import BY_MACHINES, Sha256
+from edgebench.harness.results.record import Record, Sha256
 
 Protocol: TypeAlias = Literal["sliding", "llama-perplexity"]
 StartRule: TypeAlias = Literal["model", "always", "never"]
@@ -16,10 +16,8 @@ WITH_REFERENCE = frozenset({"kl_divergence", "kl_divergence_p99", "top1_agreemen
 """Metrics that compare with the reference at every position."""
 
 
-class WindowRecord(BaseModel):
+class WindowRecord(Record):
     """One window of one variant: sums over its scored tokens."""
-
-    model_config = BY_MACHINES
 
     tokens: int = Field(description="Scored tokens.")
     bytes: int | None = Field(
@@ -37,10 +35,8 @@ class WindowRecord(BaseModel):
     )
 
 
-class QualityReference(BaseModel):
+class QualityReference(Record):
     """What the variants were compared with: the source's weights, run in float32 by numpy."""
-
-    model_config = BY_MACHINES
 
     name: str = Field(description="The source's file or folder.")
     sha256: Sha256
@@ -62,10 +58,8 @@ class QualityReference(BaseModel):
     duration_s: float = Field(description="What the others took to rate, in seconds.")
 
 
-class QualityRecord(BaseModel):
+class QualityRecord(Record):
     """The protocol of one quality workload. Values of different protocols are never compared."""
-
-    model_config = BY_MACHINES
 
     text: str = Field(description="As the scenario names it: builtin:NAME or path:FILE.")
     text_sha256: Sha256 = Field(description="Of the text's UTF-8 bytes.")

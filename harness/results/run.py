@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from edgebench.harness.errors import ResultError
-from edgebench.harness.results.model import SCHEMA_VERSION, RunRecord, Trial
+from edgebench.harness.results.model import RunRecord
+from edgebench.harness.results.record import SCHEMA_VERSION
+from edgebench.harness.results.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from edgebench.harness.results.model import RunRecord, Trial
+from edgebench.harness.results.model import RunRecord
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.scenario.schema import DIALECT, PlainSchema
 
 

@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 from edgebench.harness.mbu import is_above
 from edgebench.harness.metrics import statistics
 from edgebench.harness.quality.cell import quality_cell
-from edgebench.harness.results.model import Cell, Flag, Measured, Summary
+from edgebench.harness.results.cell import Cell, Flag, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from edgebench.harness.results.model import (
-        ProtocolRecord,
-        RunRecord,
-        Source,
-        Trial,
-        WorkloadRecord,
-    )
+    from edgebench.harness.results.measured import Measured, Source
+    from edgebench.harness.results.model import ProtocolRecord, RunRecord, WorkloadRecord
+    from edgebench.harness.results.trial import Trial
 
 OTHERS_LIMIT = 0.05
 """CPUs that other processes may take: as much as the doctor lets pass."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from edgebench.harness.results.record import BY_MACHINES
+from edgebench.harness.results.record import Record
 
 
-class GenerationSpan(BaseModel):
+class GenerationSpan(Record):
     """One generation of a stretch, in seconds from the stretch's start."""
-
-    model_config = BY_MACHINES
 
     started_s: float = Field(description="When its prompt was handed over.")
     first_token_s: float
@@ -20,10 +18,8 @@ class GenerationSpan(BaseModel):
     tokens: int
 
 
-class SustainedRecord(BaseModel):
+class SustainedRecord(Record):
     """One stretch of work; every list has the length of ``t_s``, null where not read."""
-
-    model_config = BY_MACHINES
 
     asked_s: float = Field(description="How long it was asked to last.")
     lasted_s: float
@@ -37,8 +33,8 @@ class SustainedRecord(BaseModel):
     tokens: int
     t_s: list[float] = Field(description="The middle of each interval, in seconds from the start.")
     decode_rate: list[float | None] = Field(description="Tokens/s of the decoding within each.")
-    clock_hz: list[float | None] = []
-    temperature_celsius: list[float | None] = []
+    clock_hz: list[float | None] = Field(default=[])
+    temperature_celsius: list[float | None] = Field(default=[])
     power_w: list[float | None] = Field(default=[], description="Of the first meter.")
     power_source: Literal["observed", "estimated"] | None = Field(
         default=None, description="What that meter's readings are; null without a meter."

@@ -12,7 +12,8 @@ from edgebench.harness.results.run import RUN_FILE, TRIALS_FILE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from edgebench.harness.results.model import RunRecord, Trial
+    from edgebench.harness.results.model import RunRecord
+    from edgebench.harness.results.trial import Trial
 
 LOGS_FOLDER = "logs"
 

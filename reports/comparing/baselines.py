@@ -13,7 +13,7 @@ from rich.text import Text
 
 from edgebench.harness.compare.baseline_cells import summary_of
 from edgebench.harness.metrics.definitions import METRICS
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.comparing.words import commit, machine, metric_name
 from edgebench.reports.format import NOT_MEASURED, Shown, scale_of, shown
 from edgebench.reports.text import one_line

@@ -19,7 +19,7 @@ from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
     from edgebench.harness.metrics.definitions import Better
-    from edgebench.harness.results.model import Cell, Summary
+    from edgebench.harness.results.cell import Cell, Summary
     from edgebench.reports.published.model import Figure, Words
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from edgebench.harness.metrics.statistics import MIN_BLOCKS
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.differences import change_of, compared
 from edgebench.reports.selection.goals import QUALITY, is_higher_better
 from edgebench.reports.selection.samples import interval
@@ -17,7 +17,7 @@ from edgebench.reports.selection.score import weakest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from edgebench.harness.results.model import Source
+    from edgebench.harness.results.measured import Source
     from edgebench.reports.selection.goals import Stands
 
 Order = Literal["better", "alike", "worse", "unsure"]

@@ -17,7 +17,7 @@ from edgebench.reports.sentences import Name, fill, joined, listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
     from edgebench.reports.data import ReportData
     from edgebench.reports.selection.goals import Stands
     from edgebench.reports.selection.view import Evidence, Excluded, Measured, Walk

@@ -21,7 +21,8 @@ from edgebench.reports.table import flag_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from edgebench.harness.results.model import Cell, VariantRecord
+    from edgebench.harness.results.cell import Cell
+    from edgebench.harness.results.model import VariantRecord
     from edgebench.harness.scenario.requirements import Requirements
     from edgebench.reports.data import ReportData
     from edgebench.reports.selection.analysis import Analysis

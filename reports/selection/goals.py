@@ -12,7 +12,7 @@ from edgebench.harness.metrics.definitions import metric
 from edgebench.harness.metrics.statistics import MIN_BLOCKS
 from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.quality.figures import MIN_WINDOWS
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.harness.scenario.requirements import OBJECTIVES
 from edgebench.reports.broken import broken_text
 from edgebench.reports.format import CHANGE, scale_of, shown

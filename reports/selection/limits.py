@@ -21,7 +21,8 @@ from edgebench.reports.sentences import Name, fill, joined
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from edgebench.harness.results.model import MachineRecord, Summary, VariantRecord
+    from edgebench.harness.results.cell import Summary
+    from edgebench.harness.results.model import MachineRecord, VariantRecord
     from edgebench.harness.scenario.requirements import Requirements
     from edgebench.reports.data import ReportData
     from edgebench.reports.selection.check import State

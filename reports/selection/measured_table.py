@@ -24,7 +24,7 @@ from edgebench.reports.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from edgebench.harness.results.model import Flag, Summary
+    from edgebench.harness.results.cell import Flag, Summary
     from edgebench.reports.data import ReportData
     from edgebench.reports.selection.analysis import Analysis
     from edgebench.reports.selection.goals import Stand

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from edgebench.harness.metrics.statistics import RESAMPLES
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.format import NOT_MEASURED, Shown, number
 from edgebench.reports.selection.goals import is_higher_better, with_source
 from edgebench.reports.selection.samples import interval
@@ -17,7 +17,7 @@ from edgebench.reports.selection.samples import interval
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from edgebench.harness.results.model import Source
+    from edgebench.harness.results.measured import Source
     from edgebench.reports.selection.goals import Stand
     from edgebench.reports.selection.samples import Floats
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tests.conftest import MakeScenario
 
     from edgebench.harness.observer import Standing
-    from edgebench.harness.results.model import Trial
     from edgebench.harness.results.run import Run
+    from edgebench.harness.results.trial import Trial
 
 CLOCKED = "virtual_clock: true, prefill_s: 0.5, token_s: 0.25"
 SEVEN = "{warmup: {min: 1, max: 1}, repetitions: {min: 7, max: 7}, timeout_s: 20}"

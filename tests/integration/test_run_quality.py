@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import MakeScenario, RunFake
 
-    from edgebench.harness.results.model import Cell
+    from edgebench.harness.results.cell import Cell
     from edgebench.harness.results.run import Run
 
 TEXT = "Ein Café, two cafés: naïve? 你好, and more of it. " * 4

@@ -15,7 +15,7 @@ from edgebench.harness.execute import execute
 from edgebench.harness.observer import Silent
 from edgebench.harness.records import Settings
 from edgebench.harness.results.device import DeviceRecord
-from edgebench.harness.results.model import Measured
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.results.run import read_run
 from edgebench.harness.scenario.loader import load_scenario
 from edgebench.harness.store.store import ModelStore

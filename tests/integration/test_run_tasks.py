@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import MakeScenario, RunFake
 
-    from edgebench.harness.results.model import Cell
+    from edgebench.harness.results.cell import Cell
     from edgebench.harness.results.run import Run
 
 TASK = "{name: summary, task: text-summarizer, prompt: one two three four}"

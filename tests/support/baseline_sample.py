@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from sample_run import sample, sha256
 
 from edgebench.harness.compare.model import Samples, Side, SideCell, SideRun
-from edgebench.harness.results.model import CommitRecord, Failure, MachineRecord
+from edgebench.harness.results.measured import Failure
+from edgebench.harness.results.model import CommitRecord, MachineRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from sample_run import handmade
 
-from edgebench.harness.results.model import Failure, Trial
+from edgebench.harness.results.measured import Failure
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.trial import Trial
 from edgebench.reports.data import build_report_data
 
 if TYPE_CHECKING:

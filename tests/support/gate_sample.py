@@ -22,9 +22,9 @@ from edgebench.harness.compare.model import (
 )
 from edgebench.harness.gate.model import Allowance, Check, Gate
 from edgebench.harness.metrics.definitions import metric as metric_of
+from edgebench.harness.results.measured import Failure
 from edgebench.harness.results.model import (
     CommitRecord,
-    Failure,
     MachineRecord,
     VariantRecord,
     WorkloadRecord,

@@ -10,19 +10,18 @@ import math
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sample_run import MIB, Sample, Speed, derived, handmade, sha256
 
 from edgebench.harness.quality.figures import quality_metrics
-from edgebench.harness.results.model import (
-    Artifact,
-    Failure,
-    Trial,
-    VariantRecord,
-    WorkloadRecord,
-)
+from edgebench.harness.results.model import Artifact, VariantRecord, WorkloadRecord
 from edgebench.harness.results.quality import QualityRecord, QualityReference, WindowRecord
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.trial import Trial
+
+if TYPE_CHECKING:
+    from edgebench.harness.results.measured import Failure
 
 ENGINES = {
     "llama.cpp": ("llama.cpp", "b6510 (llama-cpp-python 0.3.36)"),

@@ -11,20 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from edgebench.harness.metrics.statistics import median
+from edgebench.harness.results.measured import Failure, Measured
 from edgebench.harness.results.model import (
     Accounting,
     Artifact,
-    Failure,
     MachineRecord,
-    Measured,
     ProtocolRecord,
     RunRecord,
-    Timeline,
-    Tokens,
-    Trial,
     VariantRecord,
     WorkloadRecord,
 )
+from edgebench.harness.results.trial import Timeline, Tokens, Trial
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,9 @@ import pytest
 from edgebench.harness.bandwidth import DISTURBED, OFF
 from edgebench.harness.mbu import CacheShape, Utilization, cache_shape, is_above
 from edgebench.harness.results.device import BandwidthRecord
-from edgebench.harness.results.model import Measured, Tokens, Trial, VariantRecord
+from edgebench.harness.results.measured import Measured
+from edgebench.harness.results.model import VariantRecord
+from edgebench.harness.results.trial import Tokens, Trial
 
 WEIGHTS = 94_000_000
 SMOL = CacheShape(30 * 3 * 64)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sample_run import handmade
 
 from edgebench.harness.prepared import Prepared, PreparedVariant
 from edgebench.harness.records import prepared_record
-from edgebench.harness.results.model import RunRecord, Trial
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.resuming import identity
 from edgebench.harness.scenario.expand import ExpandedVariant
 from edgebench.harness.wire import Probe
 from edgebench.runners.base import Capabilities, Description
+
+if TYPE_CHECKING:
+    from edgebench.harness.results.model import RunRecord
 
 ABLE = Capabilities(
     token_ids_in=True,

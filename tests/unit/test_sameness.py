@@ -11,7 +11,8 @@ import pytest
 from in_memory import InMemory, no_tokenizer
 from scipy.stats import entropy
 
-from edgebench.harness.results.model import Measured, Parting, PromptSameness
+from edgebench.harness.results.measured import Measured
+from edgebench.harness.results.sameness import Parting, PromptSameness
 from edgebench.harness.sameness import (
     BFLOAT,
     FULL,

@@ -14,8 +14,9 @@ from ruamel.yaml import YAML
 from edgebench.harness.compare.baseline_format import baseline_schema
 from edgebench.harness.device_profiles.schema import device_schema
 from edgebench.harness.gate.schema import policy_schema
-from edgebench.harness.results.model import Measured, Trial
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.results.schema import run_schema, trial_schema
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.scenario.find import builtin_scenarios, find_scenario
 from edgebench.harness.scenario.schema import scenario_schema
 

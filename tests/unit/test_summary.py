@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from edgebench.harness.results.measured import Failure, Measured
 from edgebench.harness.results.model import (
-    Failure,
     MachineRecord,
-    Measured,
     ProtocolRecord,
     RunRecord,
-    Trial,
     VariantRecord,
     WorkloadRecord,
 )
 from edgebench.harness.results.summary import is_settled, summarize
+from edgebench.harness.results.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from edgebench.harness.results.model import Cell
+    from edgebench.harness.results.cell import Cell
 
 PROTOCOL = ProtocolRecord(
     warmup_min=1,

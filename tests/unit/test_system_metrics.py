@@ -12,7 +12,7 @@ from edgebench.harness.metrics.system import (
     meter_energies,
     window_metrics,
 )
-from edgebench.harness.results.model import Measured
+from edgebench.harness.results.measured import Measured
 from edgebench.runners.base import Generation
 
 S = 1_000_000_000

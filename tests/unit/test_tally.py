@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgebench.harness.results.model import Failure, Trial
+from edgebench.harness.results.measured import Failure
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.tally import Tally
 
 

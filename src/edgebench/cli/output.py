@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from edgebench.harness.results.model import Cell
+    from edgebench.harness.results.cell import Cell
     from edgebench.harness.results.run import Run
     from edgebench.reports.data import ReportData
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from edgebench.harness.observer import Observer
-    from edgebench.harness.results.model import Phase, Trial
+    from edgebench.harness.results.trial import Phase, Trial
 
 TRANSFER_STEP_S = 5.0
 """How often plain lines tell of a long transfer."""

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from edgebench.harness.compare.model import Comparison
     from edgebench.harness.gate.model import Gate
     from edgebench.harness.gate.policy import Policy
-    from edgebench.harness.results.model import Cell as Record
-    from edgebench.harness.results.model import Failure, Flag, Summary
+    from edgebench.harness.results.cell import Cell as Record
+    from edgebench.harness.results.cell import Flag, Summary
+    from edgebench.harness.results.measured import Failure
     from edgebench.testing.marker import Share
 
 _LOG_LINES = 12

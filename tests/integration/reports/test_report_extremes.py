@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from sample_run import MIB, handmade
 
-from edgebench.harness.results.model import Failure, Trial
+from edgebench.harness.results.measured import Failure
+from edgebench.harness.results.trial import Trial
 from edgebench.reports.write import write_reports
 
 pytestmark = pytest.mark.browser

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from edgebench.harness.results.model import Phase
     from edgebench.harness.results.run import Run
+    from edgebench.harness.results.trial import Phase
 
 pytestmark = pytest.mark.ssh
 

@@ -7,7 +7,7 @@ import pytest
 from edgebench.devices.window import EnergyPoint, EnergyTrace
 from edgebench.harness.adb.power import UNPLACED, EnergyLog, energies
 from edgebench.harness.adb.tool import Sample
-from edgebench.harness.results.model import Measured
+from edgebench.harness.results.measured import Measured
 
 S = 1_000_000_000
 IDLE = Measured(value=1.0, unit="W", source="observed")

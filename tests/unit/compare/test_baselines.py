@@ -39,8 +39,8 @@ from edgebench.harness.compare.baselines import (
 )
 from edgebench.harness.compare.model import Samples, Side, SideCell
 from edgebench.harness.errors import BaselineError, ExitStatus, OutputError
-from edgebench.harness.results.model import Sameness
 from edgebench.harness.results.quality import QualityRecord, QualityReference, WindowRecord
+from edgebench.harness.results.sameness import Sameness
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,9 +19,10 @@ from edgebench.harness.compare.run_side import side_of_run
 from edgebench.harness.compare.verdicts import unsettled, verdict_of
 from edgebench.harness.compare.wanted import DEFAULT_METRICS, by_patterns
 from edgebench.harness.metrics.definitions import METRICS
-from edgebench.harness.results.model import Failure, Measured, Trial
+from edgebench.harness.results.measured import Failure, Measured
 from edgebench.harness.results.quality import WindowRecord
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from edgebench.harness.compare.merging import merged
 from edgebench.harness.compare.run_side import UNITS_DIFFER, side_of_run
 from edgebench.harness.compare.sides import read_baseline_side, read_side
 from edgebench.harness.errors import BaselineError, NotComparableError, ResultError
-from edgebench.harness.results.model import Failure, Measured
+from edgebench.harness.results.measured import Failure, Measured
 from edgebench.harness.results.run import Run, read_run
 from edgebench.harness.results.summary import summarize
 

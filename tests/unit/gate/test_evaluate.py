@@ -14,7 +14,8 @@ from edgebench.harness.compare.model import Pair
 from edgebench.harness.gate.cells import chance_of_more
 from edgebench.harness.gate.evaluate import evaluate
 from edgebench.harness.gate.policy import Policy, default_policy
-from edgebench.harness.results.model import Failure, WorkloadRecord
+from edgebench.harness.results.measured import Failure
+from edgebench.harness.results.model import WorkloadRecord
 
 if TYPE_CHECKING:
     from edgebench.harness.compare.model import Matched

@@ -15,7 +15,7 @@ from edgebench.harness.gate.family import Family
 from edgebench.harness.gate.headline import headline
 from edgebench.harness.gate.limits import Asked
 from edgebench.harness.gate.outcome import remedy_of, result_of
-from edgebench.harness.results.model import Failure
+from edgebench.harness.results.measured import Failure
 from edgebench.harness.results.run import Run
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from sample_quality import EXACT, made, steady
 
 from edgebench.harness.errors import ResultError
-from edgebench.harness.results.model import ReferenceRecord
 from edgebench.harness.results.run import Run, read_run
+from edgebench.harness.results.sameness import ReferenceRecord
 from edgebench.harness.results.summary import summarize
 from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.combine import NOT_IN_RUN, combine, combined

@@ -14,8 +14,11 @@ from sample_run import handmade, sha256
 from edgebench.harness.metrics.statistics import median
 from edgebench.harness.prepared import Prepared, PreparedVariant
 from edgebench.harness.records import prepared_record
-from edgebench.harness.results.model import Artifact, Cell, Failure, Measured, Trial, WorkloadRecord
+from edgebench.harness.results.cell import Cell
+from edgebench.harness.results.measured import Failure, Measured
+from edgebench.harness.results.model import Artifact, WorkloadRecord
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.scenario.expand import ExpandedVariant
 from edgebench.harness.wire import Probe
 from edgebench.reports.data import Part, build_report_data

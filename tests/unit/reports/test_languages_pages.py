@@ -10,14 +10,8 @@ import pytest
 from sample_quality import quality_sample
 from sample_run import NO_POWER, NOTE, sample
 
-from edgebench.harness.results.model import (
-    Failure,
-    Measured,
-    Parting,
-    PromptSameness,
-    ReferenceRecord,
-    Sameness,
-)
+from edgebench.harness.results.measured import Failure, Measured
+from edgebench.harness.results.sameness import Parting, PromptSameness, ReferenceRecord, Sameness
 from edgebench.reports.data import load_report_data
 from edgebench.reports.html import render_page
 from edgebench.reports.languages import language

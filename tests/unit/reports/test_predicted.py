@@ -9,7 +9,7 @@ from choice_run import choice_data, steady
 
 from edgebench.harness.predict.device import DeviceFacts, Known
 from edgebench.harness.predict.estimate import Estimate
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.format import Scale
 from edgebench.reports.frameworks_table import frameworks_table
 from edgebench.reports.languages import language

@@ -9,7 +9,8 @@ import pytest
 from sample_quality import EXACT, made, rate
 from sample_run import _crashed, sample
 
-from edgebench.harness.results.model import Measured, Trial
+from edgebench.harness.results.measured import Measured
+from edgebench.harness.results.trial import Trial
 from edgebench.reports import samples
 from edgebench.reports.cell_padding import padding
 from edgebench.reports.data import build_report_data

@@ -14,8 +14,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from edgebench.harness.errors import OutputError, ResultError, UsageError
-from edgebench.harness.results.model import Failure, Trial
+from edgebench.harness.results.measured import Failure
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.trial import Trial
 from edgebench.reports.combine import combine
 from edgebench.reports.data import build_report_data
 from edgebench.reports.export_csv import COLUMNS, render_csv, safe

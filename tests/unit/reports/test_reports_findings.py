@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from edgebench.harness.results.model import Failure, Trial, VariantRecord
+from edgebench.harness.results.measured import Failure
+from edgebench.harness.results.model import VariantRecord
+from edgebench.harness.results.trial import Trial
 from edgebench.reports import facts
 from edgebench.reports.answer import answers
 from edgebench.reports.data import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgebench.harness.metrics.definitions import METRICS, metric
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.format import duration, percent, quantity, scale_for, shown
 
 

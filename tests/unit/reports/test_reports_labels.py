@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 from sample_run import handmade
 
-from edgebench.harness.results.model import Sameness, Trial
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.sameness import Sameness
+from edgebench.harness.results.trial import Trial
 from edgebench.reports.answer import answers
 from edgebench.reports.data import build_report_data
 from edgebench.reports.html import render_page

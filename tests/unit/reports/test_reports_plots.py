@@ -13,8 +13,9 @@ import pytest
 from sample_quality import quality_sample
 from sample_run import handmade, llama_variant, sha256
 
-from edgebench.harness.results.model import Artifact, Tokens, VariantRecord
+from edgebench.harness.results.model import Artifact, VariantRecord
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.trial import Tokens
 from edgebench.reports import bars, picture, plots
 from edgebench.reports.colours import framework_colours
 from edgebench.reports.data import Part, build_report_data

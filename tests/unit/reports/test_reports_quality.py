@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 from sample_quality import EXACT, made, quality_sample, rate, steady, text_workload
 
-from edgebench.harness.results.model import Failure
+from edgebench.harness.results.measured import Failure
 from edgebench.harness.results.quality import WindowRecord
 from edgebench.reports.answer import answers
 from edgebench.reports.data import build_report_data
@@ -251,7 +251,7 @@ def test_the_short_answer_is_the_smallest_that_is_close(losses, says):
 
 
 def _sized(size):
-    from edgebench.harness.results.model import Summary
+    from edgebench.harness.results.cell import Summary
 
     return {"model_bytes": Summary(median=size, n=1, unit="byte", source="observed")}
 

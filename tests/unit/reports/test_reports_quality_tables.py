@@ -11,7 +11,8 @@ from rich.console import Console
 from sample_quality import EXACT, by_windows, made, steady
 from sample_run import handmade, sha256
 
-from edgebench.harness.results.model import Artifact, Summary
+from edgebench.harness.results.cell import Summary
+from edgebench.harness.results.model import Artifact
 from edgebench.reports.data import build_report_data
 from edgebench.reports.format import CHANGE, shown
 from edgebench.reports.html import render_html

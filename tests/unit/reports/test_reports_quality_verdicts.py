@@ -10,8 +10,10 @@ from rich.console import Console
 from sample_quality import EXACT, made, quality_sample, rate, steady, text_workload
 from sample_run import sha256
 
-from edgebench.harness.results.model import Artifact, Failure, Trial
+from edgebench.harness.results.measured import Failure
+from edgebench.harness.results.model import Artifact
 from edgebench.harness.results.quality import WindowRecord
+from edgebench.harness.results.trial import Trial
 from edgebench.reports.data import build_report_data, load_report_data
 from edgebench.reports.differences import differences, fewest_windows
 from edgebench.reports.quality import NO_RATINGS, quality_views

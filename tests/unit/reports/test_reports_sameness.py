@@ -10,15 +10,9 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from edgebench.harness.results.model import (
-    Failure,
-    Measured,
-    Parting,
-    PromptSameness,
-    ReferenceRecord,
-    Sameness,
-)
+from edgebench.harness.results.measured import Failure, Measured
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.sameness import Parting, PromptSameness, ReferenceRecord, Sameness
 from edgebench.reports import facts
 from edgebench.reports.data import build_report_data
 from edgebench.reports.html import render_page

@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 from sample_run import handmade
 
-from edgebench.harness.results.model import TaskEngine, TaskOutput, Trial, WorkloadRecord
+from edgebench.harness.results.model import TaskEngine, WorkloadRecord
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.trial import TaskOutput, Trial
 from edgebench.reports.answer import answers
 from edgebench.reports.data import build_report_data
 from edgebench.reports.html import render_html

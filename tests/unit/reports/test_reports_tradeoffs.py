@@ -12,7 +12,8 @@ import pytest
 from sample_quality import by_windows, rate
 from sample_run import handmade, sha256
 
-from edgebench.harness.results.model import Artifact, Summary
+from edgebench.harness.results.cell import Summary
+from edgebench.harness.results.model import Artifact
 from edgebench.harness.results.quality import WindowRecord
 from edgebench.harness.results.run import Run
 from edgebench.reports.data import build_report_data

@@ -7,7 +7,7 @@ from choice_run import ENERGY, MEMORY, RATE, TTFT, choice_data, choice_run, cras
 from sample_quality import made
 from sample_quality import steady as windows_of
 
-from edgebench.harness.results.model import Sameness
+from edgebench.harness.results.sameness import Sameness
 from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.data import build_report_data
 from edgebench.reports.selection.disagreement import disagreements

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgebench.harness.metrics.statistics import median_interval
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.reports.dominance import without_circles
 from edgebench.reports.selection.front import dominated_by
 from edgebench.reports.selection.goals import Stand

@@ -11,8 +11,9 @@ from rich.console import Console
 from sample_run import handmade
 
 from edgebench.harness.errors import ResultError, UsageError
-from edgebench.harness.results.model import Failure, Trial
+from edgebench.harness.results.measured import Failure
 from edgebench.harness.results.run import Run
+from edgebench.harness.results.trial import Trial
 from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.data import ReportData, build_report_data
 from edgebench.reports.languages import language

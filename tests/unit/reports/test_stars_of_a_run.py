@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from choice_run import RATE, choice_data
 
-from edgebench.harness.results.model import Summary
+from edgebench.harness.results.cell import Summary
 from edgebench.harness.scenario.requirements import Requirements
 from edgebench.reports.features_table import features_tables
 from edgebench.reports.selection.evidence import evidence

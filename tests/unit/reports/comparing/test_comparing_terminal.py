@@ -7,7 +7,7 @@ from dataclasses import replace
 import gate_sample as made
 
 from edgebench.harness.compare.model import Differing
-from edgebench.harness.results.model import Failure
+from edgebench.harness.results.measured import Failure
 from edgebench.reports.comparing.terminal import comparison_text, headline
 
 
