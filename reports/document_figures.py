@@ -25,7 +25,7 @@ from edgebench.reports.physics import (
     published_bytes_per_token,
     published_size,
 )
-from edgebench.reports.platforms_table import model_text, read_per_token
+from edgebench.reports.platforms_notes import model_text, read_per_token
 from edgebench.reports.published.load import (
     published_formats,
     published_frameworks,
