@@ -69,21 +69,17 @@ class Agent:
         self._told_to_leave = False
         self._answers: Answers | None = None
         self._todo: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self._busy = False
 
     def serve(self) -> None:
         """Answer until the host goes away, and leave nothing running."""
         threading.Thread(target=self._read, daemon=True).start()
         while (request := self._todo.get()) is not None:
-            self._busy = True
             try:
                 self._output.say(self._answered(request))
                 if request["method"] == "board.start" and self._child is not None:
                     self._child.begin()
             except OSError:  # the host is gone: the reading thread knows
                 continue
-            finally:
-                self._busy = False
         self._leave()
 
     def end_soon(self) -> None:
@@ -97,9 +93,7 @@ class Agent:
         try:
             while True:
                 if not select.select([self._requests], [], [], self._silence_s)[0]:
-                    if self._busy:
-                        continue
-                    return
+                    return  # also in the middle of an answer: the host pings while it waits
                 data = os.read(self._requests, 1 << 16)
                 if not data:
                     return

@@ -23,22 +23,31 @@ class Lines:
     """Bytes in, whole lines out, each with its end.
 
     Args:
-        max_bytes: a line that grows longer is cut there.
+        max_bytes: a line that grows longer is cut there, and what follows of it is dropped: the
+            end of a line is no line.
     """
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._max = max_bytes
         self._rest = bytearray()
+        self._is_cut = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Take `data` and give every line that it completes."""
         first, *others = data.split(b"\n")
-        self._rest += first
+        self._add(first)
         for part in others:
-            yield self._take()
-            self._rest += part
+            if not self._is_cut:
+                yield self._take()
+            self._is_cut = False
+            self._add(part)
         if len(self._rest) > self._max:
             yield self._take()
+            self._is_cut = True
+
+    def _add(self, part: bytes) -> None:
+        if not self._is_cut:
+            self._rest += part
 
     def last(self) -> bytes:
         """What was left without an end; empty where nothing was."""

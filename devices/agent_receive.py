@@ -1,7 +1,8 @@
 """Receives a model from the host: into a folder named by its hash, and on from where it broke off.
 
 What arrives is kept in a folder beside the final one. It gets its name when every file in it has
-the hash that was told, so that a model is there whole or not at all.
+the hash that was told, so that a model is there whole or not at all. What it looked like then is
+noted beside it (`agent_stored`).
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ import re
 import select
 import shutil
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
+
+from edgebench.devices import agent_stored as stored
+from edgebench.devices.agent_stored import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from edgebench.devices.agent_lines import Output
+    from edgebench.devices.agent_stored import Digest
 
 CHUNK_BYTES = 1 << 20
 FLUSH_BYTES = 64 << 20
@@ -32,19 +36,12 @@ SPARE_BYTES = 64 << 20
 """What is left free on the board: a full disk is nobody's friend."""
 
 TELL_EVERY_S = 2.0
+LOOK_EVERY_S = 0.5
+PART, LOCK = ".part", ".lock"
+OLD_S = 30 * 24 * 60 * 60
 NAME = re.compile(r"[^/\0]+")
 
 Kind = Literal["space", "folder", "busy", "damaged", "link"]
-
-
-class Digest(Protocol):
-    """A hash in the making."""
-
-    def update(self, data: bytes, /) -> None:
-        """Take more bytes."""
-
-    def hexdigest(self) -> str:
-        """Of all bytes so far."""
 
 
 class ProblemError(Exception):
@@ -61,15 +58,6 @@ class ProblemError(Exception):
         self.kind = kind
         self.message = message
         self.facts = facts
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A file of a model: its path in the model, its size, its SHA-256 in hexadecimal."""
-
-    path: str
-    bytes: int
-    sha256: str
 
 
 def receive(requests: int, output: Output, silence_s: float, folder: str) -> None:
@@ -102,39 +90,62 @@ def _receive(said: _Input, output: Output, folder: Path) -> None:
             msg = f"{part!r} is no name of a file"
             raise ProblemError(msg, kind="folder")
     place = folder / sha256
-    if _is_there(place, files):
+    told = _Told(output)
+    if stored.is_whole(place, files, told):
         _tell(output, "model.there", {"path": str(place / name)})
         return
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / f"{sha256}.lock"):
-        if _is_there(place, files):  # another run was faster
+    lock = folder / f"{sha256}{LOCK}"
+    with _locked(lock, float(asked["patience_s"]), told):
+        if stored.is_whole(place, files, told):  # another run was faster
             _tell(output, "model.there", {"path": str(place / name)})
             return
-        arriving = folder / f"{sha256}.part"
+        _remove_old(folder, lock.stat().st_mtime)
+        arriving = folder / f"{sha256}{PART}"
+        damaged = place.exists()
+        if damaged:  # not whole: see above
+            _take_back(place, arriving, files, told)
         offsets = [_offset(arriving / each.path, each.bytes) for each in files]
         missing = sum(each.bytes for each in files) - sum(offsets)
         free = shutil.disk_usage(folder).free
         if missing + SPARE_BYTES > free:
             raise ProblemError(kind="space", needed=missing, free=free)
         hashes = [
-            _hash(arriving / each.path, offset, output)
+            stored.hashed(arriving / each.path, told) if offset else hashlib.sha256()
             for each, offset in zip(files, offsets, strict=True)
         ]
-        _tell(output, "model.send", {"offsets": offsets})
+        _tell(output, "model.send", {"offsets": offsets, "damaged": damaged})
         for each, offset, digest in zip(files, offsets, hashes, strict=True):
             _take_file(said, arriving / each.path, each, offset, digest)
-        if place.exists():  # not whole: see above
-            shutil.rmtree(place)
         arriving.rename(place)
+        stored.note(place, files)
     _tell(output, "model.there", {"path": str(place / name)})
 
 
-def _is_there(place: Path, files: list[Wanted]) -> bool:
-    """Whether it arrived before; what is in the folder had its hash then."""
-    try:
-        return all((place / each.path).stat().st_size == each.bytes for each in files)
-    except OSError:
-        return False
+def _take_back(place: Path, arriving: Path, files: list[Wanted], told: _Told) -> None:
+    """Make of a model that was damaged one that is arriving; of which what is right is kept."""
+    if arriving.exists():
+        shutil.rmtree(arriving)
+    place.rename(arriving)
+    for each in files:
+        if not stored.is_right(arriving, each, told):
+            (arriving / each.path).unlink(missing_ok=True)
+
+
+def _remove_old(folder: Path, now: float) -> None:
+    """Remove what began to arrive, and to which nothing was added for long.
+
+    Args:
+        folder: of all models.
+        now: when a file in it was written just now.
+    """
+    for part in folder.glob(f"*{PART}"):
+        lock = part.with_name(part.name.removesuffix(PART) + LOCK)
+        with contextlib.suppress(OSError, ProblemError):
+            times = [each.lstat().st_mtime for each in (part, *part.rglob("*"))]
+            if now - max(times) > OLD_S:
+                with _locked(lock, 0.0):
+                    shutil.rmtree(part)
 
 
 def _offset(path: Path, size: int) -> int:
@@ -147,21 +158,6 @@ def _offset(path: Path, size: int) -> int:
         return there
     path.unlink()
     return 0
-
-
-def _hash(path: Path, length: int, output: Output) -> Digest:
-    """The hash of what arrived before, telling the host that this takes its time."""
-    digest = hashlib.sha256()
-    if not length:
-        return digest
-    told = time.monotonic()
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_BYTES):
-            digest.update(chunk)
-            if time.monotonic() - told > TELL_EVERY_S:
-                told = time.monotonic()
-                _tell(output, "model.checking", {"done": file.tell()})
-    return digest
 
 
 def _take_file(said: _Input, path: Path, wanted: Wanted, offset: int, digest: Digest) -> None:
@@ -217,21 +213,46 @@ class _Input:
         raise ProblemError(kind="link")
 
 
+class _Told:
+    """Tells the host from time to time that something takes its time."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._last = time.monotonic()
+
+    def __call__(self) -> None:
+        if time.monotonic() - self._last > TELL_EVERY_S:
+            self._last = time.monotonic()
+            _tell(self._output, "model.checking", {})
+
+
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(
+    path: Path, patience_s: float, told: Callable[[], object] = lambda: None
+) -> Iterator[None]:
     """Hold a lock that is given back however this process ends.
+
+    Args:
+        path: its file.
+        patience_s: how long to wait for who holds it.
+        told: called while it is waited for.
 
     Raises:
         ProblemError: somebody else is copying the same.
     """
     import fcntl  # noqa: PLC0415 - not on every system that this module is imported on
 
+    end = time.monotonic() + patience_s
     while True:
         with path.open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ProblemError(kind="busy") from None
+                if time.monotonic() >= end:
+                    raise ProblemError(kind="busy") from None
+                time.sleep(LOOK_EVERY_S)
+                told()
+                continue
             if not _is_at(path, file.fileno()):
                 continue  # its owner removed it between the two: lock the new one
             try:

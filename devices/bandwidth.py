@@ -73,6 +73,8 @@ class Bandwidth:
             empty where nothing could be measured.
         disturbed: other processes took the CPUs meanwhile, so that more can be read than this.
         reason: why it is empty; None where it is not.
+        at_most: of a disturbed reading, the most that could have been read, bytes/s: what was read
+            over the share of the CPU time that it had, of the repetition where that is most.
     """
 
     threads: int
@@ -82,6 +84,7 @@ class Bandwidth:
     bytes_per_s: tuple[float, ...]
     disturbed: bool = False
     reason: str | None = None
+    at_most: float | None = None
 
 
 def measure_bandwidth(
@@ -120,7 +123,9 @@ def measure_bandwidth(
         return _measure(threads, size, cache, found, seconds, clocks)
     except (OSError, MemoryError) as error:
         reason = f"{size // MIB} MiB of memory could not be had ({str(error) or 'out of memory'})"
-        return Bandwidth(threads, size, cache, "", (), reason=reason)
+    except _NoThreadsError:
+        reason = f"{threads} threads could not be started: a limit of processes or of memory"
+    return Bandwidth(threads, size, cache, "", (), reason=reason)
 
 
 def available_bytes(procfs: Path) -> int | None:
@@ -182,6 +187,10 @@ class _Buffer:
         self._memory.close()
 
 
+class _NoThreadsError(Exception):
+    """So many threads can't be had."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Clocks:
     wall: Callable[[], int]
@@ -219,7 +228,12 @@ def _measure(
     undisturbed = [each for each in took if each.cpu_share >= CPU_SHARE]
     disturbed = len(undisturbed) < LEAST_REPETITIONS
     rates = tuple(passes * size / each.seconds for each in (took if disturbed else undisturbed))
-    return Bandwidth(threads, size, cache, readers[place].name, rates, disturbed)
+    at_most = None
+    if disturbed:
+        had = [(passes * size / each.seconds, each.cpu_share) for each in took]
+        at_most = max((rate / min(share, 1.0) for rate, share in had if share > 0), default=None)
+    name = readers[place].name
+    return Bandwidth(threads, size, cache, name, rates, disturbed, at_most=at_most)
 
 
 def _trial(buffers: Sequence[_Buffer], reader: Reader, clocks: _Clocks) -> float:
@@ -259,17 +273,28 @@ def _at_once(
     begun, ended = [0] * len(buffers), [0] * len(buffers)
 
     def run(place: int) -> None:
-        ready.wait()
+        try:
+            ready.wait()
+        except threading.BrokenBarrierError:
+            return
         begun[place] = clocks.wall()
         work(buffers[place])
         ended[place] = clocks.wall()
 
     threads = [threading.Thread(target=run, args=(place,)) for place in range(len(buffers))]
     cpu = clocks.cpu()
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    started: list[threading.Thread] = []
+    try:
+        for each in threads:
+            each.start()
+            started.append(each)
+    except (RuntimeError, MemoryError) as error:
+        # Those that were started wait for the others; nobody else would let them go.
+        ready.abort()
+        raise _NoThreadsError from error
+    finally:
+        for each in started:
+            each.join()
     cpu = clocks.cpu() - cpu
     # A clock that stands still would make it endless.
     seconds = max(max(ended) - min(begun), 1) / NS

@@ -208,6 +208,8 @@ class Collector:
             else CpuUse.missing(ENDED)
         )
         self._read_slow(window)
+        for each in window.energy:
+            each.settle(end_ns)
         return Window(
             begin_ns=window.begin_ns,
             end_ns=end_ns,

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from edgebench.devices.energy import read_afresh, read_once
+from edgebench.devices.energy import LATE, read_afresh
+from edgebench.devices.points import PointMeter
 from edgebench.devices.window import EnergyPoint, EnergyTrace, Gap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from edgebench.devices.power import PowerMeter
+
+SETTLE_S = 2.0
+"""How long the end of a window waits for a meter's next reading, at most."""
 
 
 class CounterLog:
     """Reads a meter, also after it failed: what lies before and after is known all the same.
+
+    A meter that knows of which moments its joules are gives those; any other is a counter that is
+    right now.
 
     Args:
         meter: answers within microseconds.
@@ -23,6 +30,7 @@ class CounterLog:
 
     def __init__(self, meter: PowerMeter, clock: Callable[[], int]) -> None:
         self._meter = meter
+        self._own = meter if isinstance(meter, PointMeter) else None
         self._clock = clock
         self._points: list[EnergyPoint] = []
         self._gaps: list[Gap] = []
@@ -33,20 +41,26 @@ class CounterLog:
 
     def read(self) -> None:
         """Take the counter now, or the reason why there is none."""
-        read, self._is_first = (read_afresh if self._is_first else read_once), False
+        is_first, self._is_first = self._is_first, False
         try:
-            joules = read(self._meter)
+            points = read_afresh(self._new_points) if is_first else self._new_points()
         except OSError as error:
             if self._why is None:
                 self._why = error.strerror or str(error)
                 self._since_ns = self._points[-1].t_ns if self._points else self._clock()
             return
-        point = EnergyPoint(self._clock(), joules)
-        if self._why is not None:
+        if self._why is not None and points:
             reason = f"{self._meter.name} could not be read for a while: {self._why}"
-            self._gaps.append(Gap(self._since_ns, point.t_ns, reason))
+            self._gaps.append(Gap(self._since_ns, points[0].t_ns, reason))
             self._why = None
-        self._points.append(point)
+        self._points.extend(points)
+
+    def settle(self, end_ns: int) -> None:
+        """Let the meter come to the end of the window: its next reading may be of after that."""
+        if self._own is not None and self._why is None:
+            limit_s = LATE * (self._meter.resolution_s or 0.0)
+            self._own.wait_past(end_ns, min(limit_s, SETTLE_S))
+            self.read()
 
     def note_resolution(self) -> None:
         """See how often it changes: the coarsest that was seen holds for all."""
@@ -65,4 +79,14 @@ class CounterLog:
             None if self._why is None else f"{name} can't be read any more: {self._why}",
             self._resolution_s,
             tuple(self._gaps),
+            self._own is not None,
         )
+
+    def _new_points(self) -> Sequence[EnergyPoint]:
+        if self._own is None:
+            joules = self._meter.read_j()
+            return [EnergyPoint(self._clock(), joules)]
+        # The first time, the last one before the window too: what lies between is known.
+        known_ns = self._points[-1].t_ns if self._points else None
+        points = self._own.points_from(self._clock() if known_ns is None else known_ns)
+        return [each for each in points if known_ns is None or each.t_ns > known_ns]

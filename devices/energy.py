@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from edgebench.devices.reading import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from edgebench.devices.power import PowerMeter
     from edgebench.devices.window import EnergyPoint, EnergyTrace
+
+T = TypeVar("T")
 
 NS = 1e9
 MIN_READINGS = 3
 """Readings of the counter inside of a window, edges apart, before its energy is believed."""
 MIN_CHANGES = 10
-"""How many times the counter can change in the shortest window: one change is then a tenth."""
+"""How many times the counter can change in the shortest window."""
+MOST_UNCERTAIN = 0.1
+"""Share of a window's energy that may lie on the wrong side of its two edges."""
 STILL_S = 0.5
 """A counter that measures does not stand still for so long, or for `MIN_CHANGES` changes."""
 LATE = 1.5
@@ -26,25 +31,16 @@ LATE = 1.5
 TOO_SHORT = "the window is too short for the energy counter"
 
 
-def read_once(meter: PowerMeter) -> float:
-    """Joules now. Raises `OSError` where they can't be read."""
-    return meter.read_j()
-
-
-def read_afresh(meter: PowerMeter) -> float:
-    """The same at the begin of a window: a fault that is told once is a fault of before."""
+def read_afresh(read: Callable[[], T]) -> T:
+    """What a meter says at the begin of a window: a fault that is told once is one of before."""
     try:
-        return meter.read_j()
+        return read()
     except OSError:
-        return meter.read_j()
+        return read()
 
 
 def energy_between(trace: EnergyTrace, start_ns: int, end_ns: int) -> Reading:
-    """Joules between two moments, by linear interpolation.
-
-    A counter that changes seldom is a stair: its readings are right where it has just changed,
-    and say nothing new until it changes again, so only the first reading of each step counts.
-    Before the first step and after the last one it goes on as between the two next to it.
+    """Joules between two moments, by linear interpolation between the points next to each.
 
     Args:
         trace: the readings, and how often the counter changes.
@@ -53,7 +49,8 @@ def energy_between(trace: EnergyTrace, start_ns: int, end_ns: int) -> Reading:
 
     Returns:
         No value where the counter can't tell: it was read too seldom, changes too seldom for so
-        short a time, stood still, went back, or was lost.
+        short a time, or for how much the power changed at an edge; it stood still, went back, or
+        was lost.
     """
     why_not = _lost(trace, start_ns, end_ns)
     if why_not is not None:
@@ -62,10 +59,23 @@ def energy_between(trace: EnergyTrace, start_ns: int, end_ns: int) -> Reading:
     why_not = _unreadable(trace, points, start_ns, end_ns)
     if why_not is not None:
         return Reading.missing(why_not)
-    known = _steps(points, LATE * (trace.resolution_s or 0.0) * NS)
+    known = _known(trace, points)
     if len(known) < MIN_READINGS:
         return Reading.missing(TOO_SHORT)
-    return Reading(_at(known, end_ns) - _at(known, start_ns), method=trace.meter)
+    joules = _at(known, end_ns) - _at(known, start_ns)
+    why_not = _uncertain(trace, known, joules, (start_ns, end_ns))
+    if why_not is not None:
+        return Reading.missing(why_not)
+    return Reading(joules, method=trace.meter)
+
+
+def known_points(trace: EnergyTrace) -> Sequence[EnergyPoint]:
+    """The points where the counter is known: all, or those where it has just changed.
+
+    A counter that changes seldom is a stair: its readings are right where it has just changed,
+    and say nothing new until it changes again, so only the first reading of each step counts.
+    """
+    return _known(trace, trace.points)
 
 
 def _lost(trace: EnergyTrace, start_ns: int, end_ns: int) -> str | None:
@@ -94,8 +104,10 @@ def _unreadable(
     meter = trace.meter
     resolution_s = trace.resolution_s or 0.0
     inside = sum(start_ns < each.t_ns < end_ns for each in points)
-    if inside < MIN_READINGS or start_ns < points[0].t_ns or end_ns > points[-1].t_ns:
+    if inside < MIN_READINGS:
         return TOO_SHORT
+    if start_ns < points[0].t_ns or end_ns > points[-1].t_ns:
+        return f"{meter} said nothing at one end of the window"
     needed_s = MIN_CHANGES * resolution_s
     if (end_ns - start_ns) / NS < needed_s:
         return (
@@ -124,8 +136,10 @@ def _stands_still(
     return whole or (limit_s > 0 and longest_ns > max(limit_s, STILL_S) * NS)
 
 
-def _steps(points: Sequence[EnergyPoint], age_ns: float) -> Sequence[EnergyPoint]:
-    """The readings that are not just old ones again; all of them where each is a new one."""
+def _known(trace: EnergyTrace, points: Sequence[EnergyPoint]) -> Sequence[EnergyPoint]:
+    if trace.own_points or not points:
+        return points
+    age_ns = LATE * (trace.resolution_s or 0.0) * NS
     kept = [points[0]]
     for each in points[1:]:
         if each.joules != kept[-1].joules or each.t_ns - kept[-1].t_ns > age_ns:
@@ -134,9 +148,73 @@ def _steps(points: Sequence[EnergyPoint], age_ns: float) -> Sequence[EnergyPoint
     return points if len(kept) == len(points) else kept[1:]
 
 
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """How much energy may lie on the wrong side of one edge of a window.
+
+    Attributes:
+        joules: at most, where the power changed once between the points next to it.
+        change_w: by how much the power changed around it.
+        seconds: how long the meter left open when.
+    """
+
+    joules: float
+    change_w: float
+    seconds: float
+
+
+def _uncertain(
+    trace: EnergyTrace, known: Sequence[EnergyPoint], joules: float, edges_ns: Sequence[int]
+) -> str | None:
+    """Why the energy is not known well enough: what may belong to before or after the window."""
+    edges = [_edge(trace, known, each) for each in edges_ns]
+    wrong_j = sum(each.joules for each in edges)
+    if wrong_j <= MOST_UNCERTAIN * joules:
+        return None
+    worst = max(edges, key=lambda each: each.joules)
+    return (
+        f"power changed by {worst.change_w:.3g} W within the {worst.seconds:.3g} s that "
+        f"{trace.meter} leaves open at an edge of the window, so {wrong_j:.3g} of {joules:.3g} J "
+        "may be of before or after: it takes a faster meter or more tokens"
+    )
+
+
+def _edge(trace: EnergyTrace, known: Sequence[EnergyPoint], t_ns: int) -> _Edge:
+    at = _after(known, t_ns)
+    one, two = known[at - 1], known[at]
+    gap_ns = max(1, two.t_ns - one.t_ns)
+    span_ns = max(gap_ns, round((trace.resolution_s or 0.0) * NS))
+    # A meter that is late shows the change up to a span after it.
+    places = (one.t_ns - span_ns, one.t_ns, two.t_ns, two.t_ns + span_ns, two.t_ns + 2 * span_ns)
+    first_ns, last_ns = known[0].t_ns, known[-1].t_ns
+    within = [min(max(each, first_ns), last_ns) for each in places]
+    watts = [
+        (_at(known, end) - _at(known, start)) / ((end - start) / NS)
+        for start, end in pairwise(within)
+        if end > start
+    ]
+    change_w = max(watts) - min(watts)
+    if trace.own_points:
+        # Readings of power: whether of a moment or of the time before is not known.
+        open_s = span_ns / NS
+    else:
+        # A counter's energy between two points is right; only where in between it lies is open.
+        open_s = max(0, (t_ns - one.t_ns) * (two.t_ns - t_ns)) / gap_ns / NS
+    return _Edge(change_w * open_s, change_w, span_ns / NS)
+
+
+def _after(known: Sequence[EnergyPoint], t_ns: int) -> int:
+    """The place of the first point that is not before a moment, and never the first of all."""
+    at = bisect_left(known, t_ns, key=lambda each: each.t_ns)
+    return min(max(at, 1), len(known) - 1)
+
+
 def _at(known: Sequence[EnergyPoint], t_ns: int) -> float:
-    """The counter at a moment, on the straight line through the two readings next to it."""
-    after = next((at for at in range(1, len(known)) if known[at].t_ns >= t_ns), len(known) - 1)
-    one, two = known[after - 1], known[after]
+    """The counter at a moment, on the straight line through the two points next to it.
+
+    Before the first step of a stair and after its last one it goes on as between the two there.
+    """
+    at = _after(known, t_ns)
+    one, two = known[at - 1], known[at]
     share = (t_ns - one.t_ns) / max(1, two.t_ns - one.t_ns)
     return one.joules + share * (two.joules - one.joules)

@@ -2,7 +2,7 @@
 
 The protocol is in docs/power.md. Energy is power by time of our own clock: from one arrival of
 lines to the next. The seconds are of the meter's clock, which need not be ours, may start anywhere
-and may run wrong; of lines that arrive together they only say how long each of them held.
+and may run wrong; of lines that arrive together they only say when between two arrivals each was.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ from pathlib import PurePath
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
+from edgebench.devices.pieces import Pieces
+from edgebench.devices.points import Points
 from edgebench.devices.proof import Refusal
 from edgebench.devices.tool import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from edgebench.devices.window import EnergyPoint
 
 KIND = "external"
 NS = 1e9
@@ -54,6 +58,7 @@ RECENT_ARRIVALS = 20
 TOGETHER_S = 0.02
 """Lines that follow each other so closely may have waited for each other."""
 LINE_BYTES = 4096
+MOST_STAMP_S = 1.0
 
 _LINE = re.compile(rb"\s*([^\s,]+)\s*,\s*([^\s,]+)\s*")
 
@@ -101,14 +106,18 @@ class Stream:
         self._limit_s = SILENT_S
         self._offsets = (math.inf, -math.inf)
         self._garbage_in_a_row = 0
-        self._rest = b""
+        self._stamp_s = math.inf  # the smallest step of its clock that was seen
+        self._points = Points()
+        self._pieces = Pieces(b"\n", LINE_BYTES)
+
+    @property
+    def loose_bytes(self) -> int:
+        """How much came since the last line's end."""
+        return self._pieces.loose_bytes
 
     def feed(self, piece: bytes) -> None:
         """A piece of the command's output, as it came."""
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        # What has no end is no line.
-        self._rest = self._rest[-LINE_BYTES:]
-        for line in lines:
+        for line in self._pieces.feed(piece):
             self.take(line)
 
     def take(self, line: bytes) -> None:
@@ -131,14 +140,35 @@ class Stream:
     def joules(self) -> float:
         """The energy up to the last arrival. Raises `OSError` where there is none to be had."""
         with self.changed:
-            now_s = self._clock() / NS
-            self._count(now_s)
-            limit_s = self._limit_s
-            if self.stopped is not None:
-                raise OSError(errno.EIO, self.stopped)
-            if self._last is not None and now_s - self._last.arrived_s > limit_s:
-                raise OSError(errno.ETIMEDOUT, f"it has printed nothing for {limit_s:.0f} s")
+            self._check()
             return self._joules
+
+    def points_from(self, t_ns: int) -> Sequence[EnergyPoint]:
+        """The energy at each line's own time: see `PointMeter`."""
+        with self.changed:
+            self._check()
+            return self._points.since(t_ns)
+
+    def wait_past(self, t_ns: int, limit_s: float) -> None:
+        """Until a line is later than `t_ns`, and nothing more can belong to it."""
+
+        def has_come() -> bool:
+            last = self._last
+            return self.stopped is not None or (last is not None and last.arrived_s * NS > t_ns)
+
+        with self.changed:
+            if self.changed.wait_for(has_come, limit_s):
+                self.changed.wait_for(lambda: not self._waiting, TOGETHER_S)
+
+    def _check(self) -> None:
+        """Count what has come. Raises `OSError` where that is not to be believed, or too old."""
+        now_s = self._clock() / NS
+        self._count(now_s)
+        if self.stopped is not None:
+            raise OSError(errno.EIO, self.stopped)
+        if self._last is not None and now_s - self._last.arrived_s > self._limit_s:
+            said = f"{self.loose_bytes} bytes and no line" if self.loose_bytes else "nothing"
+            raise OSError(errno.ETIMEDOUT, f"it has printed {said} for {self._limit_s:.0f} s")
 
     def proven(self) -> bool:
         """Whether there were readings for long enough, and often enough, to know how they come."""
@@ -182,6 +212,8 @@ class Stream:
             return
         if self._last is None:
             self._first = line
+        elif line.seconds > self._last.seconds:
+            self._stamp_s = min(self._stamp_s, line.seconds - self._last.seconds)
         self._waiting.append(line)
         self._last = line
         self.has_power = self.has_power or line.watts > 0
@@ -194,8 +226,16 @@ class Stream:
             return
         before, last = self._counted, came[-1]
         # Before the first arrival there is no time that it could be of.
-        if before is not None:
-            self._joules += _mean_watts([before, *came]) * (last.arrived_s - before.arrived_s)
+        if before is None:
+            self._points.add(round(last.arrived_s * NS), 0.0)
+        else:
+            took_s, earlier = last.arrived_s - before.arrived_s, before
+            for line, share in zip(came, _shares(before, came), strict=True):
+                self._joules += (
+                    (earlier.watts + line.watts) / 2 * (share.end - share.begin) * took_s
+                )
+                self._points.add(round((before.arrived_s + share.end * took_s) * NS), self._joules)
+                earlier = line
         self._counted, self._waiting = last, []
         self.arrivals += 1
         self._recent.append(last)
@@ -233,7 +273,7 @@ class Stream:
         if rate is not None:
             return f"its clock runs {_times(rate)} times as fast as this machine's"
         apart_s, since = high - low, self._first
-        if apart_s <= LATE_S + (line.seconds - since.seconds) * WRONG:
+        if apart_s <= LATE_S + self._whole_s() + (line.seconds - since.seconds) * WRONG:
             return None
         ours_s = line.arrived_s - since.arrived_s
         # What is late has not come for a while; where no line was missed, the clock is at fault.
@@ -250,12 +290,17 @@ class Stream:
         before = self._counted or self._first or line
         return max(self._greatest_gap_s, line.arrived_s - before.arrived_s)
 
+    def _whole_s(self) -> float:
+        """What its clock does not tell: no more than a second, which is what ``date +%s`` tells."""
+        return min(self._stamp_s, MOST_STAMP_S)
+
     def _rate(self, line: Line) -> float | None:
         """Its seconds in one of ours, of late; None where that is 1, or can't be told."""
         since = self._recent[0] if self._recent else line
         ours_s, its_s = line.arrived_s - since.arrived_s, line.seconds - since.seconds
-        # Of lines that come in clumps, one too few or too many at either end.
-        tolerated_s = WRONG * ours_s + 2 * self._gap_s(line)
+        # Of lines that come in clumps, one too few or too many at either end; of a clock that tells
+        # whole seconds only, one of these.
+        tolerated_s = WRONG * ours_s + 2 * self._gap_s(line) + self._whole_s()
         if ours_s < RATE_S or abs(its_s - ours_s) <= tolerated_s:
             return None
         return its_s / ours_s
@@ -300,6 +345,14 @@ class ExternalMeter:
         """
         return self.stream.joules()
 
+    def points_from(self, t_ns: int) -> Sequence[EnergyPoint]:
+        """The same at the readings' own times: see `PointMeter`."""
+        return self.stream.points_from(t_ns)
+
+    def wait_past(self, t_ns: int, limit_s: float) -> None:
+        """Until there is a reading after `t_ns`: see `PointMeter`."""
+        self.stream.wait_past(t_ns, limit_s)
+
     def close(self) -> None:
         """End the command, and what it started."""
         self._end()
@@ -342,6 +395,8 @@ def _not_proven(meter: ExternalMeter, start_s: float) -> str | None:
     stream = meter.stream
     if stream.stopped is None and stream.readings < PROOF_READINGS:
         other = f", and {stream.garbage} other lines" if stream.garbage else ""
+        if stream.loose_bytes:
+            other += f", and {stream.loose_bytes} bytes without a line's end"
         return f"it printed {stream.readings} readings in {start_s:g} s{other}"
     try:
         joules = meter.read_j()
@@ -358,18 +413,24 @@ def _times(rate: float) -> str:
     return f"{rate:.3g}" if rate < 100 else f"{rate:.0f}"  # noqa: PLR2004 - no 1e+03
 
 
-def _mean_watts(lines: list[Line]) -> float:
-    """By trapezoids over the meter's own seconds, or of its readings where none pass."""
-    passed_s = lines[-1].seconds - lines[0].seconds
-    if passed_s <= 0:
-        return sum(each.watts for each in lines[1:]) / (len(lines) - 1)
-    return (
-        sum(
-            (two.seconds - one.seconds) * (one.watts + two.watts) / 2
-            for one, two in pairwise(lines)
-        )
-        / passed_s
-    )
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """The part of the time between two arrivals that passed up to a line: from 0 to 1."""
+
+    begin: float
+    end: float
+
+
+def _shares(before: Line, came: list[Line]) -> list[_Share]:
+    """When each line was by the meter's own seconds; evenly spread where these hardly go on."""
+    seconds = [before.seconds, *(each.seconds for each in came)]
+    passed_s = seconds[-1] - seconds[0]
+    still = sum(later <= earlier for earlier, later in pairwise(seconds))
+    if passed_s <= 0 or still > len(came) / 2:
+        ends = [at / len(came) for at in range(len(seconds))]
+    else:
+        ends = [(each - seconds[0]) / passed_s for each in seconds]
+    return [_Share(one, two) for one, two in pairwise(ends)]
 
 
 def is_reading(line: bytes) -> bool:

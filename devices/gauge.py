@@ -3,7 +3,8 @@
 A thread of its own reads the source all the time, because the counter's readers come when they
 like: 20 times a second in a window, and only twice around an idle time. What lies between two
 readings is a straight line (a trapezoid's area). A hole in the readings is not bridged: the energy
-in it is not known, and the counter says so.
+in it is not known, and the counter says so. The counter is exact at the readings' own times, and
+those are what a window is made of.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import threading
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from edgebench.devices.points import Points
 from edgebench.devices.proof import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from edgebench.devices.window import EnergyPoint
 
 NS = 1e9
 MOST_WATTS = 10_000.0
@@ -65,7 +69,8 @@ class GaugeMeter:
         self._averages = averages
         self._start = start
         self._stop = stop
-        self._lock = threading.Lock()  # guards all below
+        self._changed = threading.Condition()  # guards all below; notified of each reading
+        self._points = Points()
         self._last: tuple[int, float] | None = None
         self._joules = 0.0
         self._told_j = 0.0
@@ -79,7 +84,8 @@ class GaugeMeter:
         One that is not later than the last, or can't be, is left out.
         """
         watts = value
-        with self._lock:
+        with self._changed:
+            self._changed.notify_all()
             why = implausible(watts)
             if why is not None:
                 self._failure = why
@@ -102,6 +108,7 @@ class GaugeMeter:
             mean_w = watts if self._averages else (last_w + watts) / 2
             self._joules += mean_w * took_s
             self._last, self._failure = (t_ns, watts), None
+            self._points.add(t_ns, self._joules)
 
     def fail(self, reason: str, *, measures: bool = True) -> None:
         """Say that there was no reading.
@@ -111,7 +118,8 @@ class GaugeMeter:
             measures: False where the source no longer tells what the machine draws; then the
                 counter says so at once.
         """
-        with self._lock:
+        with self._changed:
+            self._changed.notify_all()
             self._failure = reason
             self._is_measuring = self._is_measuring and measures
 
@@ -125,21 +133,28 @@ class GaugeMeter:
                 long since the counter was read last; the text says which. After a silence the
                 counter goes on from there.
         """
-        if self._start is not None:
-            start, self._start = self._start, None
-            start()
-        with self._lock:
-            hole, self._hole = self._hole, None
-            if hole is not None:
-                raise OSError(hole)
-            if self._last is None or not self._is_measuring:
-                raise OSError(self._failure or "it has said nothing yet")
-            last_ns, last_w = self._last
-            silent_s = max(0.0, (self._clock() - last_ns) / NS)
-            if silent_s > self._longest_gap_s * _SILENT_PART:
-                raise OSError(self._failure or f"it has said nothing for {silent_s:.1f} s")
+        self._start_once()
+        with self._changed:
+            last_w, silent_s = self._check()
             self._told_j = max(self._told_j, self._joules + last_w * silent_s)
             return self._told_j
+
+    def points_from(self, t_ns: int) -> Sequence[EnergyPoint]:
+        """The counter at the readings' own times: see `PointMeter`."""
+        self._start_once()
+        with self._changed:
+            self._check()
+            return self._points.since(t_ns)
+
+    def wait_past(self, t_ns: int, limit_s: float) -> None:
+        """Until a reading is later than `t_ns`, or there is none any more."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    self._failure is not None or (self._last is not None and self._last[0] > t_ns)
+                ),
+                limit_s,
+            )
 
     def close(self) -> None:
         """End what makes readings come."""
@@ -148,8 +163,28 @@ class GaugeMeter:
             stop, self._stop = self._stop, None
             stop()
 
+    def _start_once(self) -> None:
+        if self._start is not None:
+            start, self._start = self._start, None
+            start()
+
+    def _check(self) -> tuple[float, float]:
+        """Watts and age of the last reading. Raises `OSError` where that is no measure of now."""
+        hole, self._hole = self._hole, None
+        if hole is not None:
+            raise OSError(hole)
+        if self._last is None or not self._is_measuring:
+            raise OSError(self._failure or "it has said nothing yet")
+        last_ns, last_w = self._last
+        silent_s = max(0.0, (self._clock() - last_ns) / NS)
+        if silent_s > self._longest_gap_s * _SILENT_PART:
+            raise OSError(self._failure or f"it has said nothing for {silent_s:.1f} s")
+        return last_w, silent_s
+
     def _begin_anew(self, t_ns: int, watts: float) -> None:
+        self._points.clear()
         self._joules = max(self._joules, self._told_j)
+        self._points.add(t_ns, self._joules)
         self._last, self._failure, self._is_measuring = (t_ns, watts), None, True
 
 

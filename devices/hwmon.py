@@ -15,10 +15,12 @@ from __future__ import annotations
 import errno
 import functools
 import re
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from edgebench.devices.counting import Counting
 from edgebench.devices.files import list_folder, read_int, read_text
 from edgebench.devices.gauge import prove
 from edgebench.devices.poller import Poller
@@ -101,34 +103,47 @@ class EnergyFiles:
         name: of the meter.
         paths: the files ``energyN_input``.
         resolution_s: how often they change.
+        clock: nanoseconds.
     """
 
     source: Literal["observed", "estimated"] = "observed"
 
-    def __init__(self, name: str, paths: Sequence[Path], resolution_s: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        paths: Sequence[Path],
+        resolution_s: float,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
         self.name = name
         self.resolution_s = resolution_s
         self._paths = tuple(paths)
-        self._first_uj = self._last_uj = read_sum(self._paths)
+        self._counts = [
+            Counting(
+                f"the counter {path.name}",
+                read_number(path),
+                round(MICRO),
+                clock,
+                resolution_s=resolution_s,
+            )
+            for path in self._paths
+        ]
 
     def read_j(self) -> float:
         """Joules since the meter was made.
 
         Raises:
-            OSError: it can't be read, or went back.
+            OSError: it can't be read, or began anew since it was read last.
         """
-        now_uj = read_sum(self._paths)
-        if now_uj < self._last_uj:
-            msg = "the counter went back"
-            raise OSError(errno.EIO, msg)
-        self._last_uj = now_uj
-        return (now_uj - self._first_uj) / MICRO
+        for path, count in zip(self._paths, self._counts, strict=True):
+            count.take(read_number(path))
+        return sum(count.total for count in self._counts) / MICRO
 
     def close(self) -> None:
         """Nothing is open."""
 
 
-def read_number(path: Path) -> float:
+def read_number(path: Path) -> int:
     """The number that a sensor's file holds. Raises `OSError` where there is none."""
     text = path.read_bytes().strip()
     try:
@@ -178,7 +193,7 @@ def find_hwmon(sysfs: Path, clock: Callable[[], int]) -> tuple[list[PowerMeter],
         if isinstance(found, Refusal):
             refusals.append(found)
         else:
-            meters.append(EnergyFiles(name, paths, found))
+            meters.append(EnergyFiles(name, paths, found, clock))
     return meters, refusals
 
 

@@ -7,9 +7,11 @@ can't be loaded. The meter is the whole card's: memory and fans too, the compute
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from edgebench.devices.counting import Counting
 from edgebench.devices.files import list_folder, read_text
 from edgebench.devices.gauge import change_interval, prove, reason_of
 from edgebench.devices.nvidia_smi import LOAD_REMEDY, SPLIT, ask_smi
@@ -38,16 +40,32 @@ class EnergyCounter:
         nvml: the library.
         indices: the GPUs.
         resolution_s: how often the counter changes.
+        clock: nanoseconds.
     """
 
     source: Literal["observed", "estimated"] = "observed"
 
-    def __init__(self, name: str, nvml: Nvml, indices: Sequence[int], resolution_s: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        nvml: Nvml,
+        indices: Sequence[int],
+        resolution_s: float,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
         self.name = name
         self.resolution_s = resolution_s
         self._nvml = nvml
-        self._last_mj = {index: nvml.energy_mj(index) for index in indices}
-        self._total_mj = 0
+        self._counts = {
+            index: Counting(
+                f"the counter of GPU {index}",
+                nvml.energy_mj(index),
+                round(MILLI),
+                clock,
+                resolution_s=resolution_s,
+            )
+            for index in indices
+        }
 
     def read_j(self) -> float:
         """Joules since the meter was made; never less than before.
@@ -55,14 +73,9 @@ class EnergyCounter:
         Raises:
             OSError: a GPU does not answer any more, or its driver was loaded anew.
         """
-        for index, last_mj in self._last_mj.items():
-            now_mj = self._nvml.energy_mj(index)
-            self._last_mj[index] = now_mj
-            if now_mj < last_mj:
-                msg = f"the counter of GPU {index} began anew"
-                raise OSError(msg)
-            self._total_mj += now_mj - last_mj
-        return self._total_mj / MILLI
+        for index, count in self._counts.items():
+            count.take(self._nvml.energy_mj(index))
+        return sum(count.total for count in self._counts.values()) / MILLI
 
     def close(self) -> None:
         """The library stays loaded for others."""
@@ -158,9 +171,11 @@ def _ask_library(search: _Search, nvml: Nvml, count: int, clock: Callable[[], in
         else:
             gauges.append(found)
     if len(counters) > 1 and len(counters) == count:
-        search.meters.append(EnergyCounter("nvidia", nvml, list(counters), max(counters.values())))
+        search.meters.append(
+            EnergyCounter("nvidia", nvml, list(counters), max(counters.values()), clock)
+        )
     search.meters += [
-        EnergyCounter(f"nvidia:{index}", nvml, [index], resolution_s)
+        EnergyCounter(f"nvidia:{index}", nvml, [index], resolution_s, clock)
         for index, resolution_s in counters.items()
     ]
     search.meters += gauges

@@ -5,18 +5,21 @@ Fields and what stands for a missing value: ``nvidia-smi --help-query-gpu`` and 
 
 from __future__ import annotations
 
-import threading
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from edgebench.devices.gauge import GAP_INTERVALS, GaugeMeter, reason_of
+from edgebench.devices.gauge import reason_of
+from edgebench.devices.pieces import Pieces
 from edgebench.devices.proof import Refusal
 from edgebench.devices.tool import Tool
 from edgebench.devices.tool_meter import meters_of
+from edgebench.devices.tool_reader import ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from edgebench.devices.gauge import GaugeMeter
     from edgebench.devices.power import PowerMeter
 
 INTERVAL_S = 0.1
@@ -30,9 +33,10 @@ FIELDS = (
 """What ``nvidia-smi`` is asked for; older drivers don't know the newer fields."""
 SPLIT = "the GPU is split into instances (MIG), and tells only the power of all"
 LOAD_REMEDY = "sudo modprobe nvidia"
+LINE_BYTES = 4096
 
 
-class SmiReader:
+class SmiReader(ToolReader[int]):
     """What ``nvidia-smi`` says, line by line, for the meters of all GPUs.
 
     Args:
@@ -40,32 +44,22 @@ class SmiReader:
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock = clock
-        self._changed = threading.Condition()  # guards all below
-        self._rest = b""
-        self._meters: dict[int, GaugeMeter] = {}
+        super().__init__(clock, Pieces(b"\n", LINE_BYTES), INTERVAL_S)
         self._refused: dict[int, str] = {}
         self._heard: dict[int, int] = {}
         self._values: dict[int, list[float]] = {}
-        self._ended: str | None = None
 
     @property
     def meters(self) -> dict[int, GaugeMeter]:
         """Of each GPU that told a power."""
         with self._changed:
-            return dict(self._meters)
+            return dict(self._gauges)
 
     @property
     def refused(self) -> dict[int, str]:
         """What each GPU said instead of a power."""
         with self._changed:
             return dict(self._refused)
-
-    @property
-    def ended(self) -> str | None:
-        """Why the program is over; None while it runs."""
-        with self._changed:
-            return self._ended
 
     def distinct(self, index: int) -> int:
         """How many readings of this GPU differ from the one before."""
@@ -82,56 +76,47 @@ class SmiReader:
             return True
         # Of a GPU that was heard twice it is known that all others were heard once.
         twice = bool(self._heard) and min(self._heard.values()) > 1
-        return twice and all(self._distinct(index) for index in self._meters)
+        return twice and all(self._distinct(index) for index in self._gauges)
 
     def _distinct(self, index: int) -> int:
         values = self._values.get(index, [])
         return sum(one != other for one, other in pairwise(values))
 
-    def take(self, piece: bytes) -> None:
-        """Take some of the output."""
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        with self._changed:
-            for line in lines:
-                self._take_line(line.decode("utf-8", "replace"))
-            self._changed.notify_all()
-
-    def end(self, reason: str) -> None:
-        """The program ended."""
-        with self._changed:
-            self._ended = reason
-            for meter in self._meters.values():
-                meter.fail(reason, measures=False)
-            self._changed.notify_all()
-
-    def _take_line(self, line: str) -> None:
-        parts = [part.strip() for part in line.split(",")]
-        if len(parts) not in {2, 3} or not parts[0].isdecimal():
+    def _understand(self, piece: bytes) -> None:
+        parts = _parts(piece)
+        if not parts:
             return
         index, between, said = int(parts[0]), parts[1:-1], parts[-1]
         self._heard[index] = self._heard.get(index, 0) + 1
         if between == ["Enabled"]:
             self._refused[index] = SPLIT
             return
-        try:
-            watts = float(said)
-        except ValueError:
+        watts = _watts(said)
+        if watts is None:
             # Such as [N/A], [Not Supported], [Unknown Error], [GPU is lost].
             why = f"nvidia-smi says {said.strip('[]')}"
             self._refused[index] = why
-            if index in self._meters:
-                self._meters[index].fail(why)
+            if index in self._gauges:
+                self._gauges[index].fail(why)
             return
-        if index not in self._meters:
-            self._meters[index] = GaugeMeter(
-                f"nvidia:{index}",
-                self._clock,
-                longest_gap_s=GAP_INTERVALS * INTERVAL_S,
-                resolution_s=INTERVAL_S,
-            )
         self._values.setdefault(index, []).append(watts)
         del self._values[index][:-100]
-        self._meters[index].add(self._clock(), watts)
+        self._add(index, f"nvidia:{index}", self._clock(), watts)
+
+
+def _parts(line: bytes) -> list[str]:
+    """What a line says of a GPU, its number first; nothing where it is no such line."""
+    parts = [part.strip() for part in line.decode("utf-8", "replace").split(",")]
+    # Also other writing's digits are decimal.
+    return parts if len(parts) in {2, 3} and parts[0].isascii() and parts[0].isdecimal() else []
+
+
+def _watts(said: str) -> float | None:
+    try:
+        watts = float(said)
+    except ValueError:
+        return None
+    return watts if math.isfinite(watts) else None
 
 
 def ask_smi(
@@ -151,7 +136,7 @@ def ask_smi(
         arguments = [program, f"--query-gpu=index,{fields}", "--format=csv,noheader,nounits"]
         arguments += ["-lms", str(round(INTERVAL_S * MILLI))]
         try:
-            tool = Tool(arguments, reader.take, reader.end)
+            tool = Tool(arguments, reader.take, reader.end, lambda line: bool(_parts(line)))
         except OSError as error:
             return _none(f"nvidia-smi can't be started ({reason_of(error)})")
         reader.await_readings(PROOF_S)

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class PowerMeter(Protocol):
-    """One cumulative energy counter."""
+    """One cumulative energy counter.
+
+    One whose readings come when they come is a `PointMeter` too (`edgebench.devices.points`).
+    """
 
     @property
     def name(self) -> str:

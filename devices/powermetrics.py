@@ -9,22 +9,25 @@ are means over the interval.
 
 from __future__ import annotations
 
+import math
 import os
 import plistlib
 import sys
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.parsers.expat import ExpatError
 
-from edgebench.devices.gauge import GAP_INTERVALS, NS, GaugeMeter, reason_of
+from edgebench.devices.gauge import NS, reason_of
+from edgebench.devices.pieces import Pieces
 from edgebench.devices.proof import Refusal
 from edgebench.devices.tool import Tool
 from edgebench.devices.tool_meter import meters_of
+from edgebench.devices.tool_reader import ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from edgebench.devices.gauge import GaugeMeter
     from edgebench.devices.power import PowerMeter
 
 NAME = "powermetrics"
@@ -62,7 +65,10 @@ def parse_draw(text: bytes) -> Draw | None:
 
     def number(name: str, within: dict[str, object] = processor) -> float | None:
         value = within.get(name)
-        return float(value) if isinstance(value, int | float) else None
+        # A truth value is an int to Python.
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return float(value) if math.isfinite(value) else None
 
     watts = number("package_watts")
     joules, elapsed_ns = number("package_joules"), number("elapsed_ns", told)
@@ -87,7 +93,7 @@ def parse_draw(text: bytes) -> Draw | None:
     return Draw(sum(known), cpu_w, gpu_w, ane_w) if known else None
 
 
-class DrawReader:
+class DrawReader(ToolReader[str]):
     """Turns the program's output into the readings of meters.
 
     Args:
@@ -95,25 +101,15 @@ class DrawReader:
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock = clock
-        self._changed = threading.Condition()  # guards all below
-        self._rest = b""
-        self._meters: dict[str, GaugeMeter] = {}
+        super().__init__(clock, Pieces(_END, _MOST_BYTES), INTERVAL_S, averages=True)
         self._first: Draw | None = None
         self._moved = False
-        self._ended: str | None = None
 
     @property
     def meters(self) -> list[GaugeMeter]:
         """The whole first."""
         with self._changed:
-            return list(self._meters.values())
-
-    @property
-    def ended(self) -> str | None:
-        """Why the program is over; None while it runs."""
-        with self._changed:
-            return self._ended
+            return list(self._gauges.values())
 
     def await_proof(self, limit_s: float) -> bool:
         """Wait for two different readings; False where none came."""
@@ -121,24 +117,10 @@ class DrawReader:
             self._changed.wait_for(lambda: self._moved or self._ended is not None, limit_s)
             return self._moved
 
-    def take(self, piece: bytes) -> None:
-        """Take some of the output."""
-        *lists, self._rest = (self._rest + piece).split(_END)
-        self._rest = self._rest[-_MOST_BYTES:]
-        for text in lists:
-            draw = parse_draw(text.strip(b"\0\r\n ") + _END)
-            if draw is not None:
-                self._add(draw)
-
-    def end(self, reason: str) -> None:
-        """The program ended."""
-        with self._changed:
-            self._ended = reason
-            for meter in self._meters.values():
-                meter.fail(reason, measures=False)
-            self._changed.notify_all()
-
-    def _add(self, draw: Draw) -> None:
+    def _understand(self, piece: bytes) -> None:
+        draw = parse_draw(piece.strip(b"\0\r\n ") + _END)
+        if draw is None:
+            return
         now_ns = self._clock()
         told = {
             NAME: draw.whole_w,
@@ -146,22 +128,11 @@ class DrawReader:
             f"{NAME}:gpu": draw.gpu_w,
             f"{NAME}:ane": draw.ane_w,
         }
-        with self._changed:
-            for name, watts in told.items():
-                if watts is None:
-                    continue
-                if name not in self._meters:
-                    self._meters[name] = GaugeMeter(
-                        name,
-                        self._clock,
-                        longest_gap_s=GAP_INTERVALS * INTERVAL_S,
-                        resolution_s=INTERVAL_S,
-                        averages=True,
-                    )
-                self._meters[name].add(now_ns, watts)
-            self._first = self._first or draw
-            self._moved = self._moved or draw != self._first
-            self._changed.notify_all()
+        for name, watts in told.items():
+            if watts is not None:
+                self._add(name, name, now_ns, watts)
+        self._first = self._first or draw
+        self._moved = self._moved or draw != self._first
 
 
 def find_powermetrics(
@@ -191,7 +162,7 @@ def find_powermetrics(
     arguments = ["--samplers", "cpu_power,gpu_power", "-f", "plist"]
     arguments += ["-i", str(round(INTERVAL_S * MILLI))]
     try:
-        tool = Tool([*program, *arguments], reader.take, reader.end)
+        tool = Tool([*program, *arguments], reader.take, reader.end, _is_list)
     except OSError as error:
         return [], [Refusal(f"{NAME}: it can't be started ({reason_of(error)})")]
     if not reader.await_proof(PROOF_S):
@@ -199,6 +170,12 @@ def find_powermetrics(
         tool.close()
         return [], [_refusal(ended, told=bool(reader.meters))]
     return meters_of(tool, reader.meters), []
+
+
+def _is_list(line: bytes) -> bool:
+    """Whether a line is of a property list, and no complaint."""
+    text = line.strip(b"\0\r\n\t ")
+    return not text or text.startswith(b"<")
 
 
 def _refusal(ended: str | None, *, told: bool) -> Refusal:

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from edgebench.devices.counting import Counting
 from edgebench.devices.files import list_folder, read_int, read_text
 from edgebench.devices.gauge import change_interval
 from edgebench.devices.proof import Refusal
@@ -85,17 +87,25 @@ class RaplMeter:
     """The energy of all packages, or of all memory, since the meter was made.
 
     Counters start again at their range: after 65 kJ on some machines, which is ten minutes at
-    100 W. The meter must be read at least once in that time, or a whole turn goes unseen.
+    100 W. The meter must be read at least once in that time, or a whole turn goes unseen. They also
+    begin anew when the machine slept: such a step is no energy, and is told.
 
     Args:
         name: such as ``rapl:package``.
         zones: the counters to add up.
         resolution_s: how often they change.
+        clock: nanoseconds.
     """
 
     source: Literal["observed", "estimated"] = "observed"
 
-    def __init__(self, name: str, zones: Sequence[Zone], resolution_s: float = UPDATE_S) -> None:
+    def __init__(
+        self,
+        name: str,
+        zones: Sequence[Zone],
+        resolution_s: float = UPDATE_S,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
         self.name = name
         self.zones = tuple(zones)
         self.resolution_s = resolution_s
@@ -105,23 +115,29 @@ class RaplMeter:
         for zone in self.zones:
             self._descriptors.append(zone.open())
             self._closing.append(weakref.finalize(self, os.close, self._descriptors[-1]))
-        self._last_uj = [self._read_uj(index) for index in range(len(self.zones))]
-        self._total_uj = 0
+        self._counts = [
+            Counting(
+                f"the counter of {zone.name}",
+                self._read_uj(index),
+                MICROJOULES,
+                clock,
+                turns_at=zone.range_uj,
+                resolution_s=resolution_s,
+            )
+            for index, zone in enumerate(self.zones)
+        ]
 
     def read_j(self) -> float:
         """Joules since the meter was made; never less than before.
 
         Raises:
-            OSError: a counter can't be read any more.
+            OSError: a counter can't be read any more, or began anew since it was read last.
         """
         if not self._closing:
             raise OSError(errno.EBADF, "it was closed")
-        for index, zone in enumerate(self.zones):
-            now_uj = self._read_uj(index)
-            step_uj = now_uj - self._last_uj[index]
-            self._total_uj += step_uj if step_uj >= 0 else step_uj + zone.range_uj
-            self._last_uj[index] = now_uj
-        return self._total_uj / MICROJOULES
+        for index, count in enumerate(self._counts):
+            count.take(self._read_uj(index))
+        return sum(count.total for count in self._counts) / MICROJOULES
 
     def close(self) -> None:
         """Close the counters' files."""
@@ -163,7 +179,7 @@ def find_rapl(
         if isinstance(interval_s, Refusal):
             refusals.append(interval_s)
         else:
-            meters.append(RaplMeter(name, zones, interval_s))
+            meters.append(RaplMeter(name, zones, interval_s, clock))
     return meters, refusals
 
 

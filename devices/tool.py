@@ -1,8 +1,9 @@
 """A program that runs beside a measurement and goes on telling; its own thread reads it.
 
-Nothing of it may outlive this process. It has a process group of its own, and an environment
+Nothing of it should outlive this process. It has a process group of its own, and an environment
 variable that all it starts inherits, so that also what left the group is found (on Linux). A
-small shell beside it waits for this process to be gone, however it goes, and ends the group.
+small shell beside it waits for this process to be gone, however it goes, and ends the same. What
+left the group and has an environment without that variable too (`setsid env -i …`) is not found.
 """
 
 from __future__ import annotations
@@ -26,10 +27,22 @@ STEP_S = 0.02
 MARK = "EDGEBENCH_TOOL"
 PROCFS = Path("/proc")
 _READ_SIZE = 1 << 16
-_COMPLAINT_SIZE = 400  # bytes; more is no complaint but readings
+_COMPLAINT_SIZE = 400  # characters
+_KEPT_SIZE = 4096  # bytes of the last that it said, readings among it
 
 # `read` comes back when the other end of the pipe is gone; a line says that all is done.
-_GUARD = 'read -r done && exit; kill -TERM "-$1"; sleep "$2"; kill -KILL "-$1"'
+_GUARD = """\
+end() {
+    kill "-$1" "-$group"
+    for each in $(grep -lsF "$mark" "$procfs"/[0-9]*/environ); do
+        each=${each%/environ}
+        kill "-$1" "${each##*/}"
+    done
+}
+group=$1 seconds=$2 mark=$3 procfs=$4
+read -r done && exit
+end TERM; sleep "$seconds"; end KILL
+"""
 
 
 class Tool:
@@ -62,7 +75,7 @@ class Tool:
             start_new_session=True,
             env={**os.environ, "LC_ALL": "C", MARK: self._mark},
         )
-        self._guard = _guard(self._process.pid)
+        self._guard = _guard(self._process.pid, self._mark)
         self._take = take
         self._ended = ended
         self._is_reading = is_reading
@@ -86,7 +99,7 @@ class Tool:
             return
         with output:
             while not self._closing and (piece := os.read(output.fileno(), _READ_SIZE)):
-                self._said += piece[: _COMPLAINT_SIZE + 1 - len(self._said)]
+                self._hear(piece)
                 self._take(piece)
         if not self._closing:
             by_itself = _ends_soon(self._process.pid)
@@ -97,13 +110,21 @@ class Tool:
             else:
                 self._ended(f"{self._name} ended{self._how(status)}")
 
+    def _hear(self, piece: bytes) -> None:
+        """Keep the last that it said: that is where a program says why it ends."""
+        self._said += piece
+        if len(self._said) > _KEPT_SIZE:
+            # From a line's begin on, or part of a reading would be taken for words.
+            kept = self._said[-_KEPT_SIZE:]
+            self._said = kept.partition(b"\n")[2] or kept
+
     def _how(self, status: int) -> str:
         how = f" with status {status}" if status >= 0 else f" by signal {-status}"
-        if len(self._said) > _COMPLAINT_SIZE:
-            return how
-        # A program that can't do its work says why, and that is all that it says but readings.
         lines = [each for each in self._said.splitlines() if not self._is_reading(each)]
         words = " ".join(b" ".join(lines).decode("utf-8", "replace").split())
+        if len(words) > _COMPLAINT_SIZE:
+            last = words[-_COMPLAINT_SIZE:]
+            words = f"... {last.partition(' ')[2] or last}"
         return f"{how}: {words}" if words else how
 
     def _end(self) -> None:
@@ -132,11 +153,15 @@ class Tool:
         _in_time(lambda: _has_ended(self._process.pid) and not _marked(self._mark), END_S)
 
 
-def _guard(group: int) -> subprocess.Popen[bytes] | None:
-    """A shell that ends the group when this process is gone; None where there is no shell."""
+def _guard(group: int, mark: str) -> subprocess.Popen[bytes] | None:
+    """A shell that ends the group, and what has the mark, when this process is gone.
+
+    None where there is no shell.
+    """
+    given = (str(group), str(round(END_S)), f"{MARK}={mark}", str(PROCFS))
     with contextlib.suppress(OSError):
         return subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "edgebench-guard", str(group), str(round(END_S))],
+            ["/bin/sh", "-c", _GUARD, "edgebench-guard", *given],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

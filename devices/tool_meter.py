@@ -27,6 +27,8 @@ class ToolMeter:
         self.name = gauge.name
         self.resolution_s = gauge.resolution_s
         self.read_j = gauge.read_j
+        self.points_from = gauge.points_from
+        self.wait_past = gauge.wait_past
         # Also when nobody closes it: at the latest when this process ends.
         self._end = weakref.finalize(self, close_one, gauge.name)
 

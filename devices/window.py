@@ -22,7 +22,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class EnergyPoint:
-    """The energy meter's counter at one moment."""
+    """An energy meter's counter at one moment."""
 
     t_ns: int
     joules: float
@@ -44,10 +44,12 @@ class EnergyTrace:
     Attributes:
         meter: its name, such as ``rapl:package``.
         source: ``observed`` or ``estimated``.
-        points: the edges included.
+        points: the edges of the window included where the meter can tell them.
         reason: why `points` is empty or stops early; None where it goes to the end.
         resolution_s: seconds from one change of the counter to the next; None where not known.
         gaps: where it could not be read in between; energy of what touches one is not known.
+        own_points: whether the points are of the meter's own times; else a counter was asked, and
+            may have stood there for as long as `resolution_s`.
     """
 
     meter: str
@@ -56,6 +58,7 @@ class EnergyTrace:
     reason: str | None = None
     resolution_s: float | None = None
     gaps: tuple[Gap, ...] = ()
+    own_points: bool = False
 
 
 @dataclass(frozen=True, slots=True)

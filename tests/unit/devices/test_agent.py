@@ -40,6 +40,9 @@ def test_a_line_without_an_end_is_cut() -> None:
     lines = Lines(max_bytes=10)
     assert list(lines.feed(b"x" * 11)) == [b"x" * 11 + b"\n"]
     assert lines.last() == b""
+    # Its end is no line, whatever stands there.
+    assert list(lines.feed(b"{}")) == []
+    assert list(lines.feed(b'{"id": 1}\n{}\n')) == [b"{}\n"]
 
 
 def test_a_sign_of_life_never_waits() -> None:

@@ -276,3 +276,33 @@ def test_two_threads_read_at_once_for_real(small):
     assert found.reader in {each.name for each in READERS}
     assert len(found.bytes_per_s) >= 5
     assert all(1e8 < each < 1e13 for each in found.bytes_per_s)
+
+
+def test_a_busy_machines_reading_has_a_bound(small):
+    """Half of the CPU time: twice as much could have been read, and no more."""
+    clock = Clock()
+    found = measured(clock, small, clock.reader("one", 50, 25))
+    assert found.at_most == pytest.approx(2 * 64 * MIB / 0.050)
+    clock = Clock()
+    assert measured(clock, small, clock.reader("one", 50, 50)).at_most is None
+
+
+def test_threads_that_can_not_be_started_are_a_reason(small, monkeypatch):
+    """Two of four start: they are let go, and nothing waits for the others."""
+    begin, started = threading.Thread.start, []
+
+    def start(thread):
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    clock = Clock()
+    found = measure_bandwidth(
+        4, **small, readers=[clock.reader("one", 10, 10)],
+        clock=lambda: clock.wall_ns, cpu_clock=lambda: clock.cpu_ns,
+    )  # fmt: skip
+    assert found.bytes_per_s == ()
+    assert "4 threads could not be started" in (found.reason or "")
+    assert not any(each.is_alive() for each in started)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from edgebench.devices.collector import Collector
+from edgebench.devices.counter_log import CounterLog
 from edgebench.devices.energy import energy_between
+from edgebench.devices.gauge import GaugeMeter
 from edgebench.devices.rapl import RaplMeter, Zone
 from edgebench.devices.window import EnergyPoint, EnergyTrace, Gap
 from edgebench.harness.metrics.system import energy_metrics
@@ -272,3 +274,104 @@ def test_wall_clock_has_no_part_in_it(tmp_path: Path, monkeypatch: pytest.Monkey
     assert bisect.bisect(times, 4 * S) > 40
     found = energy_between(seen, S, 4 * S).value
     assert found == pytest.approx(joules(4.0) - joules(1.0), rel=0.005)
+
+
+# At the edges ------------------------------------------------------------------------------------
+
+
+def jump(at_s: float, low_w: float, high_w: float):
+    """Joules of a power that rises once."""
+    return lambda t: low_w * min(t, at_s) + high_w * max(0.0, t - at_s)
+
+
+def test_jump_at_an_edge_between_two_readings_is_told() -> None:
+    """From 5 W to 105 W at 3.05 s, in the middle between two readings of a counter.
+
+    By hand: 0.05 s x 0.05 s / 0.1 s x 100 W are 2.5 J that may be of before; of 105 J that is
+    little. Up to 3.06 s there are 0.26 s x 5 W and 0.06 s x 55 W, of which 2.4 J may be of after.
+    """
+    seen = trace(jump(3.05, 5, 105), every_ms=100)
+    assert energy_between(seen, 3050 * MS, 4050 * MS).value == pytest.approx(105 - 2.5)
+
+    assert energy_between(seen, 2740 * MS, 3060 * MS).reason == (
+        "power changed by 100 W within the 0.1 s that bench:supply leaves open at an edge of the "
+        "window, so 2.4 of 4.6 J may be of before or after: it takes a faster meter or more tokens"
+    )
+
+
+def test_gauge_that_is_late_is_not_believed_at_a_jump() -> None:
+    """A gauge of a second, 12 s at 20 W between 2 W: each edge may be a second off, 36 of 240 J.
+
+    Of a minute they are 3 %, and its energy is known to that.
+    """
+    clock = Clock()
+    for length_s, told in ((12, False), (60, True)):
+        gauge = GaugeMeter("battery", clock, longest_gap_s=10, resolution_s=1.0)
+        clock.now_ns = 0
+        log = CounterLog(gauge, clock)
+        for second in range(length_s + 40):
+            clock.now_ns = round((second + 0.37) * S)
+            gauge.add(clock.now_ns, 20.0 if 20 <= second + 0.37 < 20 + length_s else 2.0)
+            log.read()
+        found = energy_between(log.trace(), 20 * S, (20 + length_s) * S)
+        if told:
+            assert found.value == pytest.approx(20 * length_s, rel=0.03)
+        else:
+            assert found.reason is not None
+            assert "within the 1 s that battery leaves open at an edge" in found.reason
+
+
+GAUGE_CURVES = (
+    # Whole periods of a wave of 3 s around 12 W; and two seconds within a stair's step of 15 W.
+    (lambda t: 12 + 6 * math.sin(2 * math.pi * t / 3), 2.2, 8.2, 72.0),
+    (lambda t: 15.0 if 2 < t < 6 else 3.0, 3.0, 5.0, 30.0),
+)
+
+
+@pytest.mark.parametrize(("watts", "start_s", "end_s", "joules"), GAUGE_CURVES)
+@pytest.mark.parametrize("seed", range(4))
+def test_gauge_tells_a_known_curve(
+    tmp_path: Path, watts, start_s: float, end_s: float, joules: float, seed: int
+) -> None:
+    """A board's sensor, asked 20 times a second at uneven times: half a percent.
+
+    The sampling thread comes at other times than the sensor's, and changes nothing by that.
+    """
+    clock, late = Clock(), random.Random(seed)
+    gauge = GaugeMeter("hwmon:VDD_IN", clock, longest_gap_s=0.5, resolution_s=0.05)
+    gauge.add(clock.now_ns, watts(0.0))
+    collector = Collector(
+        1, meters=[gauge], no_meter_reason="", procfs=tmp_path, sysfs=tmp_path, clock=clock
+    )
+    collector.begin()
+    looks = [(n * 0.05 + late.uniform(0, 0.02), True) for n in range(1, 200)]
+    looks += [(n * 0.05 + late.uniform(0, 0.03), False) for n in range(1, 200)]
+    for at_s, is_sensor in sorted(looks):
+        clock.now_ns = max(clock.now_ns, round(at_s * S))
+        if is_sensor:
+            gauge.add(clock.now_ns, watts(clock.now_ns / S))
+        else:
+            collector.tick(slow=False)
+    (seen,) = collector.end().energy
+    collector.close()
+    found = energy_between(seen, round(start_s * S), round(end_s * S))
+    assert found.value == pytest.approx(joules, rel=0.005)
+
+
+def test_gap_of_a_gauge_is_one_of_its_points() -> None:
+    """A sensor that is silent from 2 s to 4 s: what lies before and after is known to its edge."""
+    clock = Clock()
+    gauge = GaugeMeter("hwmon:VDD_IN", clock, longest_gap_s=0.5, resolution_s=0.05)
+    log = CounterLog(gauge, clock)
+    for tick in range(121):
+        clock.now_ns = tick * 50 * MS
+        if not 40 < tick < 80:
+            gauge.add(clock.now_ns, 9.0)
+        log.read()
+    seen = log.trace()
+
+    (gap,) = seen.gaps
+    assert (gap.start_ns, gap.end_ns) == (2 * S, 4 * S)
+    assert energy_between(seen, S, 2 * S).value == pytest.approx(9.0)
+    assert energy_between(seen, 4 * S, 5 * S).value == pytest.approx(9.0)
+    assert energy_between(seen, S, 5 * S).value is None

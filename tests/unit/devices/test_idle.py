@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from edgebench.devices.gauge import GaugeMeter
 from edgebench.devices.idle import idle_watts
 
 S = 1_000_000_000
@@ -62,12 +63,12 @@ def test_each_meter_has_its_own_idle_power():
 
 
 def test_slow_meter_is_waited_for():
-    """A counter that changes every 0.5 s gets the 6 s that it takes for ten changes."""
+    """A counter that changes every 0.5 s gets the 6.5 s that it takes for ten changes."""
     machine = Machine()
     (found,) = idle(machine, Meter(machine, 3.0, 0.5))
 
     assert found.value == pytest.approx(3.0, rel=0.02)
-    assert machine.slept_s == pytest.approx(6.0)
+    assert machine.slept_s == pytest.approx(6.5)
 
 
 def test_too_slow_meter_has_none():
@@ -77,7 +78,7 @@ def test_too_slow_meter_has_none():
 
     assert machine.slept_s == pytest.approx(1.0)
     assert found.reason == (
-        "bench:supply changes every 10 s, so it takes 120 s; no block waits for longer than 15 s"
+        "bench:supply changes every 10 s, so it takes 130 s; no block waits for longer than 15 s"
     )
 
 
@@ -86,18 +87,18 @@ def test_slow_meter_does_not_stop_the_wait_for_another():
     machine = Machine()
     one, other = idle(machine, Meter(machine, 3.0, 0.5), Meter(machine, 3.0, 10.0))
 
-    assert machine.slept_s == pytest.approx(6.0)
+    assert machine.slept_s == pytest.approx(6.5)
     assert one.value == pytest.approx(3.0, rel=0.02)
     assert other.value is None
 
 
 def test_meter_of_a_second_is_waited_for():
-    """A line each second is what many plugs give: 12 s before a block, and idle power."""
+    """A line each second is what many plugs give: 13 s before a block, and idle power."""
     machine = Machine()
     (found,) = idle(machine, Meter(machine, 3.0, 1.0))
 
     assert found.value == pytest.approx(3.0, rel=0.02)
-    assert machine.slept_s == pytest.approx(12.0)
+    assert machine.slept_s == pytest.approx(13.0)
 
 
 def test_lost_meter_is_told():
@@ -114,3 +115,30 @@ def test_without_meters_nobody_waits():
     machine = Machine()
     assert idle(machine) == ()
     assert machine.slept_s == 0.0
+
+
+@pytest.mark.parametrize("resolution_s", [None, 0.001, 0.02, 0.1, 0.3])
+@pytest.mark.parametrize("begin_ms", [0, 7, 33, 50, 81])
+def test_steady_power_is_told_as_it_is(resolution_s: float | None, begin_ms: int) -> None:
+    """12.5 W are 12.5 W at every pace and from every moment on: nothing is drawn out at the ends.
+
+    A change is seen up to 0.05 s late, at both ends: less than that of the time between.
+    """
+    machine = Machine(now_ns=begin_ms * S // 1000)
+    (found,) = idle(machine, Meter(machine, 12.5, resolution_s), seconds=3.0)
+
+    assert found.value == pytest.approx(12.5, rel=0.02)
+
+
+def test_what_was_before_the_idle_time_is_not_in_it() -> None:
+    """A meter with points of its own tells the last one of before too, after 80 W of work."""
+    machine = Machine(now_ns=10 * S)
+    gauge = GaugeMeter("hwmon:VDD_IN", machine.clock, longest_gap_s=1.0, resolution_s=0.1)
+    gauge.add(round(9.95 * S), 80.0)
+
+    def sleep(seconds: float) -> None:
+        machine.sleep(seconds)
+        gauge.add(machine.now_ns, 4.0)
+
+    (found,) = idle_watts([gauge], 2.0, clock=machine.clock, sleep=sleep)
+    assert found.value == pytest.approx(4.0)

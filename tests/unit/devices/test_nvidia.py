@@ -290,6 +290,39 @@ def test_lines_become_joules() -> None:
     assert reader.refused == {}
 
 
+@pytest.mark.parametrize("said", ["nan", "inf", "-inf", "1e999"])
+def test_what_is_no_number_is_no_power(said: str) -> None:
+    """It neither proves a GPU's meter (nan is never the same twice) nor ends one."""
+    reader = SmiReader(lambda: 0)
+    reader.take(f"0, Disabled, {said}\n0, Disabled, {said}\n1, Disabled, 24.1\n".encode())
+
+    assert list(reader.meters) == [1]
+    assert reader.refused == {0: f"nvidia-smi says {said}"}
+
+
+def test_end_of_a_line_that_is_too_long_is_no_power() -> None:
+    """What stands at the end of megabytes is no reading of a GPU."""
+    reader = SmiReader(lambda: 0)
+    for _ in range(3):
+        reader.take(b"x" * 1_000_000)
+    reader.take(b"\n0, Disabled, 71.94\n")
+
+    assert reader.meters[0].read_j() == 0.0
+    assert reader.refused == {}
+
+
+def test_readings_are_not_what_it_died_of(tmp_path: Path) -> None:
+    """Of many readings and a complaint, the complaint is the reason."""
+    smi = program(
+        tmp_path,
+        "yes '0, Disabled, 71.94' | head -n 2000; echo 'GPU access blocked' >&2; exit 9",
+    )
+
+    meters, (refusal,) = ask_smi(smi, time.perf_counter_ns)
+    assert meters == []
+    assert str(refusal) == "nvidia: nvidia-smi ended with status 9: GPU access blocked"
+
+
 def test_older_driver_is_asked_for_what_it_knows(tmp_path: Path) -> None:
     """A field that the program does not know is left out of the next question."""
     smi = program(

@@ -164,3 +164,13 @@ def test_program_that_is_missing(tmp_path: Path) -> None:
 def test_no_mac_no_word() -> None:
     """Elsewhere no program is started and nothing is said."""
     assert find_powermetrics(time.perf_counter_ns) == ([], [])
+
+
+@pytest.mark.parametrize("value", ["<true/>", "<real>nan</real>", "<real>inf</real>"])
+def test_what_is_no_number_is_no_power(value: str) -> None:
+    """A truth value is not a milliwatt, and nan is nothing."""
+    text = (
+        '<plist version="1.0"><dict><key>processor</key><dict>'
+        f"<key>cpu_power</key>{value}</dict></dict></plist>"
+    )
+    assert parse_draw(text.encode()) is None

@@ -95,9 +95,10 @@ def test_last_words_are_the_reason() -> None:
 def test_readings_are_no_last_words() -> None:
     """A program that told a lot and then ends is not quoted: those were readings."""
     heard = Heard()
-    tool = Tool(["/bin/sh", "-c", "yes 0,12.5 | head -n 200"], heard.take, heard.end)
+    script = "yes 0,12.5 | head -n 2000; exit 4"
+    tool = Tool(["/bin/sh", "-c", script], heard.take, heard.end, lambda line: b"," in line)
 
-    assert heard.await_end() == "sh ended with status 0"
+    assert heard.await_end() == "sh ended with status 4"
     tool.close()
 
 
@@ -200,6 +201,37 @@ def test_program_ends_when_its_reader_is_killed() -> None:
     assert not is_running(pid)
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="it is found in procfs")
+def test_child_in_a_session_of_its_own_ends_when_its_reader_is_killed() -> None:
+    """What left the group is ended by the guard too, though nothing of this process is left."""
+    inner = (
+        "import os, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    print(os.getpid(), flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    code = (
+        "import os, sys, time\n"
+        "from edgebench.devices.tool import Tool\n"
+        "program = [sys.executable, '-c', sys.argv[1]]\n"
+        "tool = Tool(program, lambda piece: os.write(1, piece), print)\n"
+        "time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", code, inner]
+    host = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with host:
+        assert host.stdout is not None
+        pid = int(host.stdout.readline())
+        assert is_running(pid)
+        host.kill()
+
+    deadline_s = time.monotonic() + 30
+    while is_running(pid) and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    assert not is_running(pid)
+
+
 def test_readings_before_the_end_are_not_quoted() -> None:
     """Of what a program said, only what is no reading is its complaint."""
     heard = Heard()
@@ -211,4 +243,27 @@ def test_readings_before_the_end_are_not_quoted() -> None:
     )
 
     assert heard.await_end() == "sh ended with status 3: unplugged"
+    tool.close()
+
+
+def test_last_words_after_many_readings_are_kept() -> None:
+    """Why a meter died stands at the end of what it said, however much came before."""
+    heard = Heard()
+    script = "echo warming up; yes 0,12.5 | head -n 2000; echo port is gone >&2; exit 3"
+    tool = Tool(["/bin/sh", "-c", script], heard.take, heard.end, lambda line: b"," in line)
+
+    assert heard.await_end() == "sh ended with status 3: port is gone"
+    tool.close()
+
+
+def test_long_last_words_are_cut_at_their_begin() -> None:
+    """The last line of a traceback says what happened; the others are left out."""
+    heard = Heard()
+    script = "yes in a file called x | head -n 90; echo ValueError: no port; exit 1"
+    tool = Tool(["/bin/sh", "-c", script], heard.take, heard.end)
+
+    said = heard.await_end() or ""
+    assert said.startswith("sh ended with status 1: ... ")
+    assert said.endswith("called x ValueError: no port")
+    assert len(said) < 440
     tool.close()
