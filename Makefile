@@ -47,6 +47,7 @@ bench: $(VENV)/.developed
 	$(BIN)/python benchmarks/mlc_speed.py
 	$(BIN)/python benchmarks/history_speed.py
 	$(BIN)/python benchmarks/history_power.py
+	$(BIN)/python benchmarks/throttling_power.py
 	$(BIN)/python benchmarks/gate_for_real.py
 	$(BIN)/python benchmarks/gate_power.py
 

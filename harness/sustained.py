@@ -73,6 +73,11 @@ class Stretch:
         """When the last token was there."""
         return self.made[-1].token_ns[-1]
 
+    @property
+    def lasted_s(self) -> float:
+        """From the first prompt to the last token."""
+        return (self.ended_ns - self.begun_ns) / NS
+
     def check(self) -> None:
         """Refuse what can't be true.
 
@@ -90,7 +95,7 @@ class Stretch:
         Args:
             window: what was seen of the machine meanwhile, by the runner's clock.
         """
-        zero, lasted = self.begun_ns, (self.ended_ns - self.begun_ns) / NS
+        zero, lasted = self.begun_ns, self.lasted_s
         step, edge = interval_s(self.asked_s), edge_s(lasted)
         # What is left at the end and shorter than half an interval is no interval of its own.
         count = max(1, math.floor(lasted / step + 0.5))
@@ -127,15 +132,14 @@ def _verdict(
     gaps: Floats, window: Window, zero: int, edges: Floats, kept_share: float | None
 ) -> Verdict:
     """Whether it throttled, by shorter intervals than those of the record."""
-    together = max(1, math.floor(float(edges[1] - edges[0]) / FINE_S))
-    parts = [np.linspace(low, high, together, endpoint=False) for low, high in pairwise(edges)]
+    parts_each = max(1, math.floor(float(edges[1] - edges[0]) / FINE_S))
+    parts = [np.linspace(low, high, parts_each, endpoint=False) for low, high in pairwise(edges)]
     fine = np.append(np.concatenate(parts), edges[-1])
     return judged(
         _middles(fine),
         _rates_within(gaps, fine),
         _levels(window.clocks, zero, fine),
         _levels(window.temperatures, zero, fine),
-        together=together,
         kept_share=kept_share,
     )
 

@@ -57,7 +57,7 @@ class SustainedView:
 
     Attributes:
         workload: its name.
-        stretches: by variant, how it went over time.
+        stretches: by variant, how it went over time; where it broke off, until then.
         table: the rates, and whether the device throttled.
         seen: by variant, what became of the rate, and what the documents' formula says; sentences.
         extent: by variant, how much there was of it, a sentence.
@@ -82,22 +82,23 @@ def sustained_views(data: ReportData) -> tuple[SustainedView, ...]:
 
 
 def _view(data: ReportData, workload: str, place: int) -> SustainedView:
-    stretches = {
-        trial.variant: trial.sustained
-        for trial in data.run.trials
-        if trial.workload == workload and trial.status == "ok" and trial.sustained is not None
-    }
+    whole = _stretches(data, workload, "ok")
+    # What broke off is shown as far as it went, and has no figure in the table.
+    stretches = {**_stretches(data, workload, "failed"), **whole}
     formulas = {
         variant: found
-        for variant in stretches
+        for variant in whole
         if (found := formula_of(data, workload, variant)) is not None
     }
     return SustainedView(
         workload=workload,
         stretches={each: stretches[each] for each in data.variant_ids if each in stretches},
-        table=_table(data, workload, stretches, formulas),
+        table=_table(data, workload, whole, formulas),
         seen=tuple(
-            (variant, _seen(stretches[variant], formulas.get(variant)))
+            (
+                variant,
+                _seen(stretches[variant], formulas.get(variant), whole=variant in whole),
+            )
             for variant in data.variant_ids
             if variant in stretches
         ),
@@ -110,7 +111,23 @@ def _view(data: ReportData, workload: str, place: int) -> SustainedView:
     )
 
 
-def _seen(stretch: SustainedRecord, formula: Formula | None) -> str:
+def _stretches(data: ReportData, workload: str, status: str) -> dict[str, SustainedRecord]:
+    """By variant, the last one of that status."""
+    return {
+        trial.variant: trial.sustained
+        for trial in data.run.trials
+        if trial.workload == workload and trial.status == status and trial.sustained is not None
+    }
+
+
+def _seen(stretch: SustainedRecord, formula: Formula | None, *, whole: bool) -> str:
+    if not whole:
+        broke = _(
+            "It broke off after {time} of {asked}, and its figures do not count; until then:",
+            time=quantity(stretch.lasted_s, "s"),
+            asked=quantity(stretch.asked_s, "s"),
+        )
+        return paragraph((broke, _("{text}.", text=recorded(stretch.throttled_because))))
     seen = _("{text}.", text=_capital(recorded(stretch.throttled_because)))
     # Why there is none is mostly the same for all, and said once below the table.
     said = [formula.text] if formula and formula.rate is not None else []

@@ -48,10 +48,10 @@ def formula_of(data: ReportData, workload: str, variant: str) -> Formula | None:
     """The formula for one stretch of sustained work.
 
     Returns:
-        None where the stretch has no burst rate to begin with.
+        None where the stretch has no burst rate to begin with, or none that can be right.
     """
     burst = _median(data.summary(workload, variant, "burst_rate"))
-    if burst is None:
+    if burst is None or data.is_broken(workload, variant):
         return None
     record = data.part_of(variant).record
     tdp = _tdp(record)
@@ -62,6 +62,12 @@ def formula_of(data: ReportData, workload: str, variant: str) -> Formula | None:
         )
         return Formula(None, text)
     power, whose = _power(data, record, workload, variant)
+    if power is None and _is_estimated(data, workload, variant):
+        text = _(
+            "No rate by the formula (burst rate × min(1, sustained power / TDP)): the power is "
+            "estimated, from the TDP itself, and no profile says what is sustained."
+        )
+        return Formula(None, text)
     if power is None:
         text = _(
             "No rate by the formula (burst rate × min(1, sustained power / TDP)): the sustained "
@@ -113,15 +119,22 @@ def _device(record: RunRecord) -> str:
 def _power(
     data: ReportData, record: RunRecord, workload: str, variant: str
 ) -> tuple[float | None, str]:
-    """Watts, and where they are from."""
-    summary = data.summary(workload, variant, "sustained_power_w")
-    watts = _median(summary)
-    if summary is not None and watts is not None:
-        return watts, _("estimated") if summary.source == "estimated" else _("measured")
+    """Watts, and where they are from: measured, or else the profile's.
+
+    An estimate is a share of the TDP: held against the TDP it says what was put into it.
+    """
+    watts = _median(data.summary(workload, variant, "sustained_power_w"))
+    if watts is not None and not _is_estimated(data, workload, variant):
+        return watts, _("measured")
     device = record.device
     if device is not None and device.sustained_w:
         return device.sustained_w, _("the profile's")
     return None, ""
+
+
+def _is_estimated(data: ReportData, workload: str, variant: str) -> bool:
+    summary = data.summary(workload, variant, "sustained_power_w")
+    return summary is not None and summary.median is not None and summary.source == "estimated"
 
 
 def _median(summary: Summary | None) -> float | None:

@@ -43,7 +43,10 @@ def sustained_plots(data: ReportData, view: SustainedView, *, name: str) -> tupl
     ranked = [
         each for each in best_first(data, view.workload, "sustained_rate") if each in view.stretches
     ]
-    chosen = some_of_each(data, ranked or list(view.stretches), MOST_LINES)
+    # A rate that can't be right would press all others to the axis.
+    right = [each for each in view.stretches if not data.is_broken(view.workload, each)]
+    ranked += [each for each in right if each not in ranked]
+    chosen = some_of_each(data, ranked, MOST_LINES)
     drawn = {each: view.stretches[each] for each in chosen}
     if not drawn:
         return ()
@@ -126,7 +129,7 @@ def _remark(key: str, stretches: Sequence[SustainedRecord]) -> str:
     if key == POWER_KEY and any(each.power_source == "estimated" for each in stretches):
         return _("Estimated, not measured.")
     if key == RATE_KEY and any(each.throttled_at_s is not None for each in stretches):
-        return _("A dotted line is where the rate fell for good.")
+        return _("A dotted line is where the rate fell.")
     return ""
 
 

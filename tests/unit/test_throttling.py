@@ -154,7 +154,7 @@ def test_noise_that_lasts_is_told_from_longer_parts() -> None:
             level = 0.97 * level + noise.gauss(0, 0.05 * (1 - 0.97**2) ** 0.5)
             rates.append(20.0 * (1 + level))
         times = [float(second) for second in range(600)]
-        verdict = judged(times, rates, [None] * 600, [None] * 600, together=10)
+        verdict = judged(times, rates, [None] * 600, [None] * 600)
         alarms += verdict.at_s is not None
     assert alarms <= 1
 
