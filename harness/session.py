@@ -219,7 +219,7 @@ class Session:
         """Wait for the process to say something; False where it did not in so many seconds."""
         return bool(selector.select(left_s))
 
-    def _too_late(self, doing: str, limit_s: float) -> RunnerTimeoutError:
+    def _too_late(self, doing: str, limit_s: float) -> RunnerError:
         """End the process, and say that it did not answer in time."""
         self._kill()
         msg = f"the runner {self._launch.runner} did not answer {doing} within {limit_s:g} s"
@@ -236,10 +236,11 @@ class Session:
             self._log.flush()
             if self._noise > MAX_NOISE_LINES:
                 self._kill()
-                msg = (
-                    f"the runner wrote more than {MAX_NOISE_LINES} lines that are not the protocol"
-                )
-                raise RunnerProtocolError(msg)
+                raise self._too_noisy()
+
+    def _too_noisy(self) -> RunnerError:
+        msg = f"the runner wrote more than {MAX_NOISE_LINES} lines that are not the protocol"
+        return RunnerProtocolError(msg)
 
     def _result(self, body: dict[str, Any], method: str) -> dict[str, Any]:
         error = body.get("error")

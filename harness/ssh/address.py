@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from edgebench.harness.scenario.problems import quote
 
-REMEDY = "Write USER@HOST, or a name of your OpenSSH configuration."
+REMEDY = "Write USER@HOST, ssh://USER@HOST:PORT, or a name of your OpenSSH configuration."
+
+URI = "ssh://"
+_WITH_BRACKETS = re.compile(r"(.*@)?\[([^\]]*)\](?::\d+)?")
+_WITH_PORT = re.compile(r"(?:.*@)?[^:@]+:\d+")
 
 # What OpenSSH itself refuses since 9.6: a configuration may put both into a command (%h, %r).
 _NOT_IN_HOST = frozenset("'`\"$\\;&<>|(){}")
@@ -28,6 +33,22 @@ def why_no_address(text: str) -> str | None:
     if signs or user.endswith("\\"):
         return f"holds a {signs[0] if signs else chr(92)} which means something to a shell"
     return None
+
+
+def port_hint(address: str) -> str:
+    """How OpenSSH wants it, where an address has a port or brackets; empty where it has not.
+
+    To be put behind a sentence about ~/.ssh/config. Such an address is not refused, for it may be
+    a name of the user's configuration.
+    """
+    if address.startswith(URI):
+        return ""
+    if bare := _WITH_BRACKETS.fullmatch(address):
+        plain = quoted((bare[1] or "") + bare[2])
+        return f" An IPv6 address has no brackets, `{plain}`, and its port stands there as Port."
+    if _WITH_PORT.fullmatch(address):
+        return f" A port is written as `{quoted(URI + address)}`, or as Port there."
+    return ""
 
 
 def refusal(text: str) -> str | None:

@@ -15,14 +15,22 @@ from edgebench.harness.errors import (
     RunnerRefusedError,
     RunnerUnavailableError,
 )
-from edgebench.harness.session import STOP_TIMEOUT_S, Launch, Session, worker_file
+from edgebench.harness.session import (
+    MAX_NOISE_LINES,
+    STOP_TIMEOUT_S,
+    Launch,
+    Session,
+    worker_file,
+)
 from edgebench.harness.ssh import parsed
 from edgebench.harness.ssh.diagnosis import (
     CONNECTING,
     first_problem,
     link_error,
+    naming,
     no_ssh,
     not_the_protocol,
+    too_slow,
 )
 from edgebench.harness.ssh.words import one_line
 from edgebench.harness.temporary import TemporaryFolder
@@ -38,6 +46,9 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 1.0
 MAX_SSH_WORDS = 1 << 16
+
+MESSAGE_BEGINS = b'{"jsonrpc"'
+"""So does whatever the board's side says; in the middle of a message it would be `\\"jsonrpc`."""
 
 GREETING_BYTES = 1 << 18
 """A greeting is short; a board that says more before it is something else, or never ends a line."""
@@ -68,12 +79,20 @@ class AgentSession(Session):
         self._done = threading.Event()
         self._heard = 0.0
         self._early: bytearray | None = None  # what came before the greeting
+        self._unended = b""  # the last line of it
+        self._understood = False
+        self._meets_runner = False
         self._log_begins = 0
         self._scratch: TemporaryFolder | None = None
 
     # Starting ----------------------------------------------------------------------------------
 
     def _start(self) -> None:
+        with naming(self._remote):
+            self._reach()
+            self._start_runner()
+
+    def _reach(self) -> None:
         try:
             for last in self._contact.tries():
                 try:
@@ -88,7 +107,6 @@ class AgentSession(Session):
         except BoardLinkError:
             self._contact.gave_up()
             raise
-        self._start_runner()
 
     def _connect(self) -> None:
         """Connect, bring the worker there, start the agent.
@@ -101,7 +119,7 @@ class AgentSession(Session):
         self._log = launch.log.open("ab")
         self._log_begins = launch.log.stat().st_size
         self._decoder, self._inbox, self._noise = protocol.Decoder(), [], 0
-        self._early = bytearray()
+        self._early, self._unended, self._understood = bytearray(), b"", False
         self._scratch = TemporaryFolder("edgebench-ssh-")
         worker = worker_file()
         command = self._remote.command(self._words_of_ssh(), worker, self._agent)
@@ -110,8 +128,8 @@ class AgentSession(Session):
         except OSError as error:
             raise no_ssh(self._remote, error) from error
         deadline = time.monotonic() + limits.start_s
-        self._heard = deadline  # nobody pings yet
         self._greeted(deadline, worker)
+        self._heard = time.monotonic()
 
     def _greeted(self, deadline: float, worker: Path) -> None:
         """Wait for the agent, and send the worker where it is wanted."""
@@ -119,6 +137,7 @@ class AgentSession(Session):
         sent = False
         while True:
             body = self._receive(deadline, CONNECTING, limit_s)
+            self._understood = True
             method, facts = parsed.message(body)
             if method == "first.want" and not sent:
                 self._send(worker.read_bytes(), "sending the worker")
@@ -140,8 +159,30 @@ class AgentSession(Session):
             self._early += data
             if len(self._early) > GREETING_BYTES:
                 self._kill()
-                raise not_the_protocol(self._remote, self._early[:200].decode("utf-8", "replace"))
-        yield from super()._messages(data)
+                raise not_the_protocol(self._remote, self._shown())
+            *lines, self._unended = (self._unended + data).split(b"\n")
+            for line in lines:
+                yield from super()._messages(_apart(line))
+                self._noise = 0  # a greeting is counted in bytes
+        else:
+            data, self._unended = self._unended + data, b""
+            yield from super()._messages(data)
+
+    def _shown(self) -> str:
+        """The beginning of what came before the greeting."""
+        return bytes(self._early or b"")[:200].decode("utf-8", "replace")
+
+    def _too_noisy(self) -> RunnerError:
+        msg = f"more than {MAX_NOISE_LINES} lines came in place of messages"
+        return RunnerProtocolError(msg)
+
+    def _too_late(self, doing: str, limit_s: float) -> RunnerError:
+        if self._meets_runner:
+            return super()._too_late(doing, limit_s)
+        self._kill()
+        if self._early and not self._understood:
+            return not_the_protocol(self._remote, self._shown())
+        return too_slow(self._remote, doing, limit_s)
 
     def _start_runner(self) -> None:
         """Nothing: the board itself is asked."""
@@ -171,7 +212,8 @@ class AgentSession(Session):
             if selector.select(min(end - now, LOOK_EVERY_S, silence_s / 4)):
                 self._heard = time.monotonic()
                 return True
-            if time.monotonic() - self._heard > silence_s:
+            # Before the greeting nobody pings, and there is a limit to the whole of it.
+            if self._early is None and time.monotonic() - self._heard > silence_s:
                 self._kill()
                 said = f"nothing was heard of it for {silence_s:g} s"
                 raise link_error(self._remote, doing, None, said, "")
@@ -179,12 +221,13 @@ class AgentSession(Session):
 
     def _receive(self, deadline: float, doing: str, limit_s: float) -> dict[str, Any]:
         while True:
-            body = super()._receive(deadline, doing, limit_s)
-            if body.get("method") == "board.pong":
-                continue
-            if body.get("method") == "board.ended":
-                raise self._ended(parsed.ended(parsed.message(body)[1]), doing)
-            return body
+            with naming(self._remote):
+                body = super()._receive(deadline, doing, limit_s)
+                if body.get("method") == "board.pong":
+                    continue
+                if body.get("method") == "board.ended":
+                    raise self._ended(parsed.ended(parsed.message(body)[1]), doing)
+                return body
 
     # Ending ------------------------------------------------------------------------------------
 
@@ -198,6 +241,8 @@ class AgentSession(Session):
 
     def _crash(self, doing: str) -> RunnerError:
         """The connection ended, and the runner's end was not told: it was the link."""
+        if self._early is not None:  # what it said last, into the log
+            list(super()._messages(self._unended + b"\n"))
         process = self._running()
         code: int | None = None
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -264,4 +309,11 @@ class SshSession(AgentSession):
                 remedy="Give the path that a Python 3.11 or newer has there as `python`.",
             ) from error
         self._pid_there = parsed.pid(answer)
+        self._meets_runner = True
         self._meet()
+
+
+def _apart(line: bytes) -> bytes:
+    """A line of the greeting, its message apart from what a start-up file put before it."""
+    text, begins, rest = line.partition(MESSAGE_BEGINS)
+    return (text + b"\n" if text.strip() else b"") + begins + rest + b"\n"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from edgebench.harness.errors import BoardLinkError, BoardUnfitError, RunnerProtocolError
 from edgebench.harness.ssh import parsed
 from edgebench.harness.ssh.connection import AgentSession
+from edgebench.harness.ssh.diagnosis import naming
 from edgebench.harness.ssh.words import one_line
 from edgebench.harness.store.folders import own_files
 from edgebench.harness.store.hashing import sha256_file
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 1 << 18
 STALL_S = 90.0
 """A slow card may take this long for what the kernel held back."""
+
+FRUITLESS = 2
+"""A copy that breaks off is tried again as long as more arrives; not after so many in a row that
+brought nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +60,38 @@ class Copying(AgentSession):
         agent = ("receive", str(STALL_S), f"{remote.folder}/models")
         super().__init__(remote, contact, log, agent)
         self._silence_s = STALL_S
+        self.found_bytes = 0
 
-    def copy(self, model: StoredFile, parts: list[Part], tell: Progress) -> str:
-        """Bring it there; its path there.
+    def copy(
+        self, model: StoredFile, parts: list[Part], tell: Progress, *, again: bool = False
+    ) -> str:
+        """Bring it there; its path there. What was there is in `found_bytes` then.
+
+        Args:
+            model: what it is.
+            parts: its files.
+            tell: told of how much is there.
+            again: a copy of ours broke off, which the board may not have noticed yet.
 
         Raises:
             BoardLinkError: the link broke; what arrived is kept, and the next copy goes on.
             BoardUnfitError: the board has no space for it, or can't write it.
         """
         files = [{"path": each.path, "bytes": each.bytes, "sha256": each.sha256} for each in parts]
-        asked = {"sha256": model.sha256, "name": model.name, "files": files}
+        # As long as the board takes to notice that nobody sends any more, and to write what it has.
+        patience_s = 2 * STALL_S if again else 0.0
+        asked = {
+            "sha256": model.sha256, "name": model.name, "files": files, "patience_s": patience_s,
+        }  # fmt: skip
         self._send(json.dumps(asked).encode() + b"\n", "copying")
         method, facts = self._next()
         if method == "model.send":
             offsets = parsed.offsets(facts, [each.bytes for each in parts])
-            self._send_parts(model, parts, offsets, tell)
+            self.found_bytes = sum(offsets)
+            what = f"copying {model.name} to {self._remote.address}"
+            if parsed.damaged(facts):
+                what += ", where it was damaged"
+            self._send_parts(what, model, parts, offsets, tell)
             method, facts = self._next()
         if method != "model.there":
             said = one_line(method) or "nothing that was asked"
@@ -91,9 +113,13 @@ class Copying(AgentSession):
                 return method, facts
 
     def _send_parts(
-        self, model: StoredFile, parts: list[Part], offsets: Sequence[int], tell: Progress
+        self,
+        what: str,
+        model: StoredFile,
+        parts: list[Part],
+        offsets: Sequence[int],
+        tell: Progress,
     ) -> None:
-        what = f"copying {model.name} to {self._remote.address}"
         done = sum(offsets)
         tell(what, done, model.bytes)
         for part, offset in zip(parts, offsets, strict=True):
@@ -162,6 +188,33 @@ class Copying(AgentSession):
             f"the model can't be written to {folder} on {address}: {said}",
             remedy="Name another folder as device.folder.",
         )
+
+
+def copy_model(
+    remote: Remote,
+    contact: Contact,
+    log: Path,
+    model: StoredFile,
+    parts: list[Part],
+    tell: Progress,
+) -> str:
+    """Bring a model to a board, and go on where the link broke; its path there.
+
+    Raises:
+        BoardLinkError: the board stays away, or the link breaks before anything more arrives.
+        BoardError: it can't be copied.
+    """
+    most, fruitless, again = 0, 0, False
+    while True:
+        copying = Copying(remote, contact, log)
+        try:
+            with naming(remote), copying:
+                return copying.copy(model, parts, tell, again=again)
+        except BoardLinkError:
+            fruitless = 0 if copying.found_bytes > most else fruitless + 1
+            if fruitless == FRUITLESS:
+                raise
+            most, again = max(most, copying.found_bytes), True
 
 
 def parts_of(model: StoredFile, tell: Progress) -> list[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,14 @@ from edgebench.harness.errors import (
     BoardLinkError,
     BoardUnfitError,
     RunnerProtocolError,
+    RunnerTimeoutError,
 )
 from edgebench.harness.ssh import parsed
-from edgebench.harness.ssh.address import quoted
+from edgebench.harness.ssh.address import URI, port_hint, quoted
 from edgebench.harness.ssh.words import first_line, last_line, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from edgebench.harness.ssh.command import Remote
 
@@ -55,10 +57,13 @@ def link_error(
     if doing == CONNECTING and code == SSH_FAILED and not said.strip():
         said = first_line(log)
         if _COMMAND_LINE.search(said):
-            return BoardAccessError(
-                f"ssh does not take its command line: {said}",
-                remedy="If EDGEBENCH_SSH is set, its words are wrong; else this ssh is too old.",
-            )
+            remedy = "If EDGEBENCH_SSH is set, its words are wrong; else this ssh is too old."
+            if remote.address.startswith(URI):
+                remedy = (
+                    "It takes ssh://USER@HOST:PORT, but no HOST in brackets: write a Host for that "
+                    "into ~/.ssh/config, with HostName and Port."
+                )
+            return BoardAccessError(f"ssh does not take its command line: {said}", remedy=remedy)
     if code in {NOT_FOUND, NOT_EXECUTABLE}:
         why = last_line(log)
         return BoardUnfitError(
@@ -92,8 +97,36 @@ def not_the_protocol(remote: Remote, text: str) -> RunnerProtocolError:
     return RunnerProtocolError(
         f"{remote.python} on {remote.address} did not start edgebench: what it printed is not "
         f"the protocol: {shown or 'blanks'}",
-        remedy="device.python must be a Python, and a shell's start-up file must print nothing "
-        "where nobody reads.",
+        remedy="device.python must be a Python, and a shell's start-up file must not wait for "
+        "somebody, or print more than 256 KiB.",
+    )
+
+
+@contextmanager
+def naming(remote: Remote) -> Iterator[None]:
+    """Say of a message that can't be understood from which board it came, and what to do.
+
+    Raises:
+        RunnerProtocolError: as it came in, with the board's address and a remedy.
+    """
+    try:
+        yield
+    except RunnerProtocolError as error:
+        if error.remedy is not None:  # said already
+            raise
+        msg = f"{error.message} (from {remote.address})"
+        raise RunnerProtocolError(
+            msg,
+            remedy=f"Run it again. If it stays so, is {remote.python} there a plain Python 3.11 or "
+            "newer, and does nothing on the way change what is sent? If so, please report it.",
+        ) from error
+
+
+def too_slow(remote: Remote, doing: str, limit_s: float) -> RunnerTimeoutError:
+    """The board answered nothing in time, and its link was not seen to break."""
+    return RunnerTimeoutError(
+        f"{remote.address} did not answer within {limit_s:g} s during {doing}",
+        remedy=f"Is it busy, or does it hang? `ssh {quoted(remote.address)} uptime` tells.",
     )
 
 
@@ -136,7 +169,8 @@ class _Known:
     """What ssh is known to say, and the error for it; the first that is found counts.
 
     The words are those of OpenSSH. In the message and the remedy, `{address}` is the board's,
-    `{last}` the last line, and `{found}` what the expression holds in its first group.
+    `{last}` the last line, and `{found}` what the expression holds in its first group. A remedy may
+    hold `{hint}`: how a port is written, where the address looks as if it had one.
     """
 
     said: re.Pattern[str]
@@ -175,7 +209,7 @@ _KNOWN = (
         re.compile(r"Could not resolve hostname"),
         BoardLinkError,
         "there is no machine named {address}: {last}",
-        "Check the address, or Host and HostName in ~/.ssh/config.",
+        "Check the address, or Host and HostName in ~/.ssh/config.{hint}",
     ),
     _Known(
         re.compile(r"Connection (refused|timed out)|No route to host|Network is unreachable"),
@@ -210,6 +244,7 @@ def _known(remote: Remote, said: str) -> BoardError | None:
             message = each.message.format(address=remote.address, **facts)
             remedy = each.remedy
             if remedy is not None:
-                remedy = remedy.format(address=quoted(remote.address), **facts)
+                hint = port_hint(remote.address)
+                remedy = remedy.format(address=quoted(remote.address), hint=hint, **facts)
             return each.error(message, remedy=remedy)
     return None

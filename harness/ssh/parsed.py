@@ -38,6 +38,7 @@ _TEXTS = TypeAdapter(tuple[str, ...])
 _BANDWIDTH = TypeAdapter(Bandwidth)
 _CHECKS = TypeAdapter(tuple[Check, ...])
 _TEXT = TypeAdapter(str)
+_FLAG = TypeAdapter(bool)
 _STATUS: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(gt=-(1 << 31), lt=1 << 31)])
 _PID: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(gt=0, lt=1 << 31)])
 _COUNTS: TypeAdapter[tuple[int, ...]] = TypeAdapter(tuple[Bytes, ...])
@@ -68,7 +69,8 @@ def message(body: Mapping[str, object]) -> tuple[str, dict[str, object]]:
     """A message's method, empty where it is an answer, and its facts.
 
     Raises:
-        RunnerProtocolError: the facts are no object; as all functions here do.
+        RunnerProtocolError: the facts are no object; as all functions here do. The board's name
+            is added by `diagnosis.naming`.
     """
     method = body.get("method")
     facts = body.get("params")
@@ -115,6 +117,11 @@ def offsets(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[int, ...
         msg = "the board's list of what arrived is not of the files that it was told of"
         raise RunnerProtocolError(msg)
     return found
+
+
+def damaged(facts: Mapping[str, object]) -> bool:
+    """Whether a model that was there before is to be sent because it was damaged since."""
+    return _parse(_FLAG, facts.get("damaged", False), "message model.send")
 
 
 def copy_problem(facts: Mapping[str, object]) -> CopyProblem:

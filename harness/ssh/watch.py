@@ -27,9 +27,9 @@ class Ask(Protocol):
 class RemoteWatch:
     """Watches from the board's agent, over a connection that is not the runner's.
 
-    A link that breaks is no error once the watch has begun: the runner's answer will be missing
-    as well, and that is told as a failure of what was measured. What a window can't tell is
-    missing, with that reason.
+    A link that breaks is no error once the watch has begun: where it was the runner's as well, its
+    answer will be missing, and that is told as a failure of what was measured. What a window can't
+    tell is missing, with that reason; the next one is watched again.
 
     Args:
         ask: asks the agent; raises a `RunnerError` where that is not possible.
@@ -41,9 +41,10 @@ class RemoteWatch:
         self._ask = ask
         self._pid = pid
         self._power = power
+        self._lost: str | None = None
 
     def __enter__(self) -> Self:
-        self._ask("board.watch", {"pid": self._pid, "power": asdict(self._power)})
+        self._watch()
         return self
 
     def __exit__(
@@ -52,31 +53,51 @@ class RemoteWatch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with contextlib.suppress(RunnerError):
-            self._ask("board.unwatch", {})
+        if self._lost is None:
+            with contextlib.suppress(RunnerError):
+                self._ask("board.unwatch", {})
 
     def begin(self) -> None:
         """Open a window there."""
-        with contextlib.suppress(RunnerError):
-            self._ask("board.begin", {})
+        if self._lost is None:
+            try:
+                self._begin()
+            except RunnerError as error:
+                self._lose(error)
+            else:
+                return
+        with contextlib.suppress(RunnerError):  # why it was lost is known
+            self._watch()
+            self._begin()
 
     def end(self) -> Window:
         """Close it, and fetch it."""
+        if self._lost is not None:
+            return nothing_seen(self._lost)
         try:
             return parsed.window(self._ask("board.end", {}))
         except RunnerError as error:
-            return nothing_seen(_why(error))
+            return nothing_seen(self._lose(error))
 
     def current_rss(self) -> Reading:
         """The process tree's resident memory now, in bytes."""
+        if self._lost is not None:
+            return Reading.missing(self._lost)
         try:
             return parsed.reading(self._ask("board.current_rss", {}))
         except RunnerError as error:
-            return Reading.missing(_why(error))
+            return Reading.missing(self._lose(error))
 
+    def _watch(self) -> None:
+        self._ask("board.watch", {"pid": self._pid, "power": asdict(self._power)})
+        self._lost = None
 
-def _why(error: RunnerError) -> str:
-    return f"the board can't be asked: {error.message}"
+    def _begin(self) -> None:
+        self._ask("board.begin", {})
+
+    def _lose(self, error: RunnerError) -> str:
+        self._lost = f"the board can't be asked: {error.message}"
+        return self._lost
 
 
 def nothing_seen(why: str) -> Window:

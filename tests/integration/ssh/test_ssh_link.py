@@ -143,12 +143,31 @@ def test_a_link_cut_while_tokens_are_made(
 
 
 def test_a_link_cut_while_nothing_is_done(server: SshServer, board: SshBoard) -> None:
-    """The next question finds it broken, says so once, and the one after is answered."""
+    """The next question finds it broken, and is answered all the same."""
     board.machine()
     server.cut()
     until(lambda: not server.agents(), "the agent outlived its link")
-    assert "board" in (board.temperature().reason or "")
     assert board.machine().cpu_model
+
+
+def test_a_watch_goes_on_where_only_the_boards_connection_broke(
+    server: SshServer, board: SshBoard, launch: Launch, model: Path
+) -> None:
+    """The window in which it happened is missing with its reason; the next one is whole."""
+    board.machine()
+    (own,) = server.links()
+    with board.open(launch) as session:
+        load(session, model)
+        with board.watch(session) as watch:
+            watch.begin()
+            server.cut([own])
+            generate(session)
+            lost = watch.end()
+            watch.begin()
+            generate(session)
+            whole = watch.end()
+    assert "board" in (lost.peak_rss.reason or "")
+    assert whole.peak_rss.value
 
 
 def test_a_half_open_link_is_noticed_at_both_ends(
@@ -168,6 +187,30 @@ def test_a_half_open_link_is_noticed_at_both_ends(
         finally:
             for process in frozen:
                 process.resume()
+
+
+def test_a_half_open_link_ends_what_is_on_it_and_nothing_else(
+    server: SshServer, board: SshBoard, launch: Launch, model: Path
+) -> None:
+    """The agent and the runner of the dead link are gone; the board's own agent is still there."""
+    board.machine()
+    (own,) = server.links()
+    (agent,) = server.agents()
+    with board.open(launch) as session:
+        load(session, model, fail="hang")
+        dead = [each for each in server.agents() if each != agent]
+        assert len(dead) == 2  # an agent and its runner
+        frozen = server.freeze([each for each in server.links() if each != own])
+        try:
+            with pytest.raises(BoardLinkError, match="nothing was heard"):
+                generate(session)
+            for process in dead:
+                until_gone(process)
+        finally:
+            for process in frozen:
+                process.resume()
+    assert board.machine().cpu_model
+    assert server.agents() == [agent]
 
 
 def test_a_frozen_agent_is_noticed(

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from edgebench.harness.observer import Standing
     from edgebench.harness.results.run import Run
-    from edgebench.harness.results.trial import Phase
+    from edgebench.harness.results.trial import Phase, Trial
 
 pytestmark = pytest.mark.ssh
 
@@ -78,6 +79,18 @@ class AtTrial(Silent):
 
     def note(self, text: str) -> None:
         self.notes.append(text)
+
+
+class AfterRepetition(Silent):
+    """Does something once, when a measured repetition is over."""
+
+    def __init__(self, do: Callable[[], object]) -> None:
+        self._do: Callable[[], object] | None = do
+
+    def finished(self, trial: Trial, standing: Standing) -> None:
+        if self._do is not None and (trial.kind, trial.phase) == ("generate", "measured"):
+            do, self._do = self._do, None
+            do()
 
 
 def run(
@@ -132,7 +145,8 @@ def test_a_profile_that_lies_refuses_before_anything_is_copied(
 ) -> None:
     """The board has more memory than its profile says; the smaller one counts, and it is told."""
     shipped = resources.files("edgebench.devices").joinpath("profiles/vm.yaml").read_text("utf-8")
-    small = shipped.replace("value: 8GiB\n", "value: 256MiB\n")
+    small = shipped.replace("key: vm\n", "key: small\n")
+    small = small.replace("value: 8GiB\n", "value: 256MiB\n")
     small = small.replace("  choices: [2GiB, 4GiB, 8GiB, 16GiB, 32GiB, 64GiB]\n", "")
     (tmp_path / "small.yaml").write_text(small, encoding="utf-8")
     path = make_scenario()
@@ -188,6 +202,19 @@ def test_a_cut_link_is_one_failure_and_the_run_goes_on(
     assert [trial.failure.kind for trial in failed if trial.failure] == ["connection"]
     assert "board" in (failed[0].failure.message if failed[0].failure else "")
     assert done.record.status == "finished"
+    assert [cell.n for cell in done.record.cells] == [2, 2]
+
+
+def test_a_link_cut_between_two_blocks_is_no_failure(
+    server: SshServer, make_scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The board's own connection broke as well; the next question to it finds that and is asked
+    again."""
+    cuts: list[int] = []
+    observer = AfterRepetition(lambda: cuts.append(server.cut()))
+    done = run(make_scenario("threads: 1", "threads: 2"), tmp_path / "run", observer)
+    assert cuts == [2]  # the runner's and the board's
+    assert [trial for trial in done.trials if trial.status == "failed"] == []
     assert [cell.n for cell in done.record.cells] == [2, 2]
 
 
@@ -334,6 +361,19 @@ def test_a_scenario_can_be_sent_to_a_board_by_the_command_line(
     device = read_run(only_run(tmp_path / "out")).record.device
     assert device is not None
     assert device.address == ALIAS
+
+
+def test_the_boards_python_can_be_given_on_the_command_line(
+    server: SshServer, make_scenario: Callable[..., Path], tmp_path: Path
+) -> None:
+    """--python takes the place of the scenario's; without a board it is refused."""
+    path = make_scenario(python="/no/python")
+    done = edgebench("run", path, "--python", sys.executable, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    path.write_text(path.read_text("utf-8").replace(f"ssh: {ALIAS}, ", ""), encoding="utf-8")
+    wrong = edgebench("run", path, "--python", sys.executable, "--out", tmp_path / "out")
+    assert wrong.returncode == 2
+    assert "Name it by --ssh" in wrong.stderr
 
 
 def test_a_board_is_examined_by_the_command_line(server: SshServer, tmp_path: Path) -> None:

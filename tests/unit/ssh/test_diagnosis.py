@@ -104,6 +104,34 @@ def test_each_failure_of_ssh_has_its_own_words(
         assert remedy in (error.remedy or "")
 
 
+@pytest.mark.parametrize(
+    ("address", "hint"),
+    [
+        ("board:22", "`ssh://board:22`"),
+        ("root@127.0.0.1:41567", "`ssh://root@127.0.0.1:41567`"),
+        ("root@[::1]", "no brackets, `root@::1`"),
+        ("root@[::1]:22", "no brackets, `root@::1`"),
+        ("root@board", None),
+        ("ssh://root@board:22", None),
+    ],
+)
+def test_a_port_in_an_address_is_explained(address: str, hint: str | None) -> None:
+    """ssh takes HOST:PORT for a name, and can't find it."""
+    said = f"ssh: Could not resolve hostname {address}: Name or service not known\n"
+    remedy = link_error(Remote(address), "connecting", 255, said, "").remedy or ""
+    assert "~/.ssh/config" in remedy
+    if hint is None:
+        assert "port" not in remedy.lower()
+    else:
+        assert hint in remedy
+
+
+def test_an_ssh_that_takes_no_brackets_is_explained() -> None:
+    """OpenSSH 9.2 shows its usage for ssh://[::1]:22."""
+    error = link_error(Remote("ssh://[::1]:22"), "connecting", 255, "", "usage: ssh [-46Aa]\n")
+    assert "no HOST in brackets" in (error.remedy or "")
+
+
 def test_a_log_of_a_runner_is_no_word_of_ssh() -> None:
     """A framework may print anything, also what ssh would."""
     error = link_error(REMOTE, "load", 255, "", "Permission denied (publickey)\n")

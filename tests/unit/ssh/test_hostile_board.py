@@ -134,9 +134,13 @@ class Player:
     Args:
         folder: for what it needs.
         then: what it does then, for a shell: wait until it was told two things, if nothing else.
+        start_s: how long it is waited for.
     """
 
-    def __init__(self, folder: Path, then: str = "read first; read second") -> None:
+    def __init__(
+        self, folder: Path, then: str = "read first; read second", start_s: float = 20.0
+    ) -> None:
+        self._start_s = start_s
         self._folder = folder
         self._said = folder / "said"
         self._ssh = folder / "ssh"
@@ -152,7 +156,7 @@ class Player:
             for each in said
         ]
         self._said.write_bytes(b"".join(line + b"\n" for line in lines))
-        limits = Limits(start_s=20.0, delays_s=())
+        limits = Limits(start_s=self._start_s, delays_s=())
         return SshBoard(Remote("board", ssh=(str(self._ssh),)), contact=Contact(limits))
 
     def start(self, *said: object) -> int:
@@ -263,6 +267,39 @@ def test_a_refusal_names_the_board(player: Player) -> None:
     board.close()
 
 
+def test_a_greeting_without_an_end_of_its_line_is_read_past(player: Player) -> None:
+    """A start-up file that prints a word puts it before the first message."""
+    hello = b"Welcome to the box! " + json.dumps({"jsonrpc": "2.0", **HELLO}).encode()
+    assert player.start(hello, STARTED, RUNNER) == 8
+
+
+def test_a_long_greeting_is_read_past(player: Player) -> None:
+    """Its bytes are counted, and not its lines."""
+    assert player.start(*[b"rules of the lab"] * 500, HELLO, STARTED, RUNNER) == 8
+
+
+def test_a_board_that_talks_after_the_greeting_is_left(tmp_path: Path) -> None:
+    """Then each line has to be a message; the board is named, and what can be done."""
+    with pytest.raises(RunnerProtocolError, match=r"100 lines .*\(from board\)\nRun it again"):
+        Player(tmp_path, "read first; yes chatter | head -n 101; read second").start(HELLO)
+
+
+def test_a_board_that_prints_and_then_hangs_is_shown(tmp_path: Path) -> None:
+    """What it printed says more than that it did not answer."""
+    player = Player(tmp_path, "printf 'Which session? '; read answer", start_s=2.0)
+    with pytest.raises(RunnerProtocolError, match="is not the protocol: Which session"):
+        player.start()
+
+
+def test_a_malformed_answer_names_its_board_and_a_remedy(player: Player) -> None:
+    """Whichever of the things it can be asked."""
+    for ask in (SshBoard.machine, SshBoard.doctor, lambda board: board.bandwidth(1)):
+        board = player.board(HELLO, {"id": 1, "result": {"checks": 3}})
+        with pytest.raises(RunnerProtocolError, match=r"malformed.*\(from board\)\nRun it again"):
+            ask(board)
+        board.close()
+
+
 def test_a_board_that_never_ends_a_line_is_left(player: Player) -> None:
     """Long before the longest message is reached, and with its beginning to see."""
     with pytest.raises(RunnerProtocolError, match="is not the protocol: y y y"):
@@ -280,6 +317,12 @@ def test_what_is_not_edgebench_is_not_called_an_old_python(tmp_path: Path) -> No
     """An account that may not log in prints a sentence and ends."""
     with pytest.raises(RunnerProtocolError, match="the protocol: This account is locked\n"):
         Player(tmp_path, "exit").start(b"This account is locked.")
+
+
+def test_last_words_without_an_end_are_shown(tmp_path: Path) -> None:
+    """The same without the end of its line."""
+    with pytest.raises(RunnerProtocolError, match="the protocol: This account is locked\n"):
+        Player(tmp_path, "printf 'This account is locked.'; exit").start()
 
 
 def test_a_silent_end_is_told_with_its_status(tmp_path: Path) -> None:
