@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.artifacts import BITS, expected_bytes
-from edgebench.harness.store.sources import PathSource, SyntheticSource
 from edgebench.harness.store.space import human_bytes
-from edgebench.models.shapes import SHAPES
 
 if TYPE_CHECKING:
     from edgebench.harness.artifacts import Conversion
     from edgebench.harness.device_profiles import DeviceProfile
-    from edgebench.harness.store.sources import ModelSource
+    from edgebench.harness.store.sizes import ToldSize
     from edgebench.harness.store.store import StoredFile
 
 GIB: Final = 1 << 30
@@ -29,6 +27,9 @@ REMEDY: Final = "Choose a smaller model or quantization, or another device."
 
 _MISTAKEN_BY: Final = 2
 """What `edgebench.harness.artifacts.expected_bytes` may be too large by, at most, as tests say."""
+
+_FLOATS_OF_FOLDERS: Final = 2
+"""It takes a folder's weights for 16 bits each. Of float32 it expects twice as much."""
 
 _MORE, _LESS = 1.02, 0.75
 """A machine's own count of its memory, as a share of what is built in: never more than all of it,
@@ -46,6 +47,12 @@ class Room:
 
     profile: DeviceProfile | None = None
     machine_memory_bytes: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of it, so that a size can be compared."""
+        claimed = self.profile is not None and self.profile.ram_bytes.value is not None
+        return claimed or self.machine_memory_bytes is not None
 
     def why_not(self, needed_bytes: int | None) -> str | None:
         """Why a model of this size can't fit; None where it may, or its size is not known."""
@@ -106,35 +113,21 @@ def least_bytes(source: StoredFile, wanted: Conversion) -> int | None:
     """The least that a conversion's artifact can take; None where that can't be told before.
 
     The expected size errs to the large side, by up to twice, where the source's name tells its
-    format, and by more where it does not.
+    format, and by more where it does not. Of a folder, it does not know the width of the floats.
     """
-    if not source.path.is_dir() and BITS.search(source.name) is None:
-        return None
-    return wanted.needed_bytes // _MISTAKEN_BY
+    if source.path.is_dir():
+        return wanted.needed_bytes // (_MISTAKEN_BY * _FLOATS_OF_FOLDERS)
+    return None if BITS.search(source.name) is None else wanted.needed_bytes // _MISTAKEN_BY
 
 
-def known_size(source: ModelSource) -> tuple[str, int] | None:
-    """The name and the bytes of a source's file, before it is read, fetched or made; or None."""
-    if isinstance(source, PathSource):
-        try:
-            return (source.path.name, source.path.stat().st_size) if source.path.is_file() else None
-        except OSError:
-            return None
-    if isinstance(source, SyntheticSource) and source.architecture in SHAPES:
-        bits = BITS.search(source.quantization)
-        if bits is not None:
-            size = SHAPES[source.architecture].parameters * int(bits[2]) // 8
-            return f"{source.architecture}-{source.quantization}", size
-    return None
-
-
-def least_of(name: str, nbytes: int, quantization: str) -> int | None:
-    """The least that a file of so many bytes takes in a quantisation; None where not known."""
+def least_of(told: ToldSize, quantization: str) -> int | None:
+    """The least that a source takes in a quantisation, before it is read; None where not known."""
     if quantization == "source":
-        return nbytes
-    if BITS.search(name) is None:
-        return None
-    return expected_bytes(name, nbytes, quantization) // _MISTAKEN_BY
+        return told.bytes
+    expected = expected_bytes(told.name, told.bytes, quantization, is_folder=told.is_folder)
+    if told.is_folder:
+        return expected // (_MISTAKEN_BY * _FLOATS_OF_FOLDERS)
+    return None if BITS.search(told.name) is None else expected // _MISTAKEN_BY
 
 
 def _size(number: float) -> str:

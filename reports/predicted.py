@@ -72,8 +72,9 @@ class PredictedDevice:
         own: whether that is taken from the run.
         doubt: why it is not, where the run has a utilisation of its own; empty else.
         read: bytes of weights a token.
-        rate, power, per_watt, implied: in tokens/s, W, tokens/s/W and bytes/s; the last of the
-            weights alone, as in the rows that are measured.
+        rate, power, per_watt, implied: in tokens/s, W, tokens/s/W and bytes/s. Per watt of the
+            sustained power, of the rate that is left at that power; the last of the weights alone,
+            as in the rows that are measured.
         fits: whether the memory that the variant took here is there too; None where not known.
     """
 
@@ -155,7 +156,7 @@ def _predicted(
         read=read,
         rate=rate,
         power=watts,
-        per_watt=rate.times(1 / power, unit="token/s/W")
+        per_watt=rate.times(facts.share_once_hot / power, unit="token/s/W")
         if power is not None
         else Estimate.missing("token/s/W", watts.reason),
         implied=rate.times(read.low, unit="byte/s")
@@ -289,8 +290,11 @@ def _value(estimate: Estimate, scale: Scale, footnotes: Footnotes, footnote: int
         missing = footnotes.missing(estimate.reason)
         return Value(missing.text, footnote=missing.footnote, reason=missing.reason, origin=ORIGIN)
     low, high = scale.of(estimate.low), scale.of(estimate.high)
-    decimals = decimals_for((low + high) / 2, low, high) if high > low else decimals_for(low)
-    first, last = (number(each, max(decimals, _digits(each))) for each in (low, high))
+    if high > low:
+        # A range that wide has no more than two digits to say.
+        first, last = (number(*_two_digits(each)) for each in (low, high))
+    else:
+        first = last = number(low, max(decimals_for(low), _decimals(low)))
     return Value(
         first if first == last else f"{first}–{last}",
         sort=(estimate.low + estimate.high) / 2,
@@ -305,9 +309,18 @@ def _value(estimate: Estimate, scale: Scale, footnotes: Footnotes, footnote: int
     )
 
 
-def _digits(value: float) -> int:
+def _decimals(value: float) -> int:
     """Decimals that leave two digits of a number: the low end of a range is not to look like 0."""
     return 0 if value <= 0 else max(0, 1 - math.floor(math.log10(value)))
+
+
+def _two_digits(value: float) -> tuple[float, int]:
+    """A number rounded to two digits that count, and its decimals."""
+    if value <= 0:
+        return value, 0
+    rounded = round(value, 1 - math.floor(math.log10(value)))
+    # Rounding up may have made it a digit longer.
+    return rounded, _decimals(rounded)
 
 
 def efficiency_text(found: PredictedDevice) -> str:
@@ -339,8 +352,10 @@ def efficiency_text(found: PredictedDevice) -> str:
         )
     else:
         text = _(
-            "Predicted from figures of other devices, which reach {low} to {high} of their "
-            "memory's theoretical peak; here {peak} GB/s.",
+            "Predicted from published rates of other devices, of which {inside} of {count} reach "
+            "{low} to {high} of their memory's theoretical peak; here {peak} GB/s.",
+            inside=found.efficiency.inside,
+            count=found.efficiency.published,
             **figures,
         )
     if not found.doubt:

@@ -111,15 +111,25 @@ def load_profile(path: Path) -> DeviceProfile:
     """Read a profile's file.
 
     Raises:
-        ProfileError: the file can't be read or is wrong; one line for each problem, as
-            ``file:line:column: path: what is wrong, what is allowed``.
+        ProfileError: the file can't be read or is wrong, or has the key of a shipped profile; one
+            line for each problem, as ``file:line:column: path: what is wrong, what is allowed``.
     """
     try:
         text = read_text_file(path, "device profile")
     except UnreadableFileError as error:
         problem = Problem(error.position, "profile", error.message)
         raise ProfileError(problem.line(str(path))) from error
-    return parse_profile(text, filename=str(path))
+    profile = parse_profile(text, filename=str(path))
+    if profile.key in builtin_profiles() and not path.samefile(_builtin_path(profile.key)):
+        # In results and reports the two could not be told apart.
+        message = (
+            f"{profile.key} is the key of a profile that edgebench ships; take another one, such "
+            f"as my-{profile.key}"
+        )
+        placed = read_yaml(text).place(Finding(("key",), message))
+        problem = placed or Problem(Position(1, 1), "key", message)
+        raise ProfileError(problem.line(str(path)))
+    return profile
 
 
 def parse_profile(text: str, *, filename: str) -> DeviceProfile:
@@ -171,9 +181,13 @@ def _of_a_profile(problem: Problem) -> Problem:
     return replace(problem, path="profile") if problem.path == format_path(()) else problem
 
 
+def _builtin_path(key: str) -> Path:
+    return Path(str(files(_PACKAGE) / f"{key}.yaml"))
+
+
 @cache
 def _builtin(key: str) -> DeviceProfile:
-    path = Path(str(files(_PACKAGE) / f"{key}.yaml"))
+    path = _builtin_path(key)
     profile = load_profile(path)
     if profile.key != key:
         problem = Problem(Position(1, 1), "key", f"must be {key}, as the file is called")
@@ -203,6 +217,13 @@ def _with_ram(profile: DeviceProfile, size: str) -> DeviceProfile:
     if wanted not in sold and ram.basis != "assumed":
         message = f"{profile.name} is not sold with {quote(size)} of memory"
         remedy = f"Name one of {sizes}, as in {profile.key}:{sizes.partition(',')[0]}."
+        if len(sold) == 1:
+            # Another size may well be sold, as another device.
+            message = f"the profile {profile.key} is of a device with {sizes}, not {quote(size)}"
+            remedy = " ".join(
+                [f"Leave out the size, or write a profile of your own for {quote(size)}."]
+                + [note for note in profile.notes if "GB" in note]
+            )
         raise ProfileError(message, remedy=remedy)
     chosen = ram.model_copy(update={"value": wanted})
     # Whoever reads the key in results finds the same device by it.

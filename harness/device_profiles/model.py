@@ -7,9 +7,9 @@ History of the format (``schema_version``), which is independent of all others:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
 from edgebench.harness.device_profiles.figures import (
     Bits,
@@ -75,6 +75,24 @@ class PowerLimits(BaseModel):
     peak_w: Watts = Field(description="The most that it draws for a short while.")
     sustained_w: Watts = Field(description="What it may draw for as long as it likes.")
     tdp_w: Watts = Field(description="The thermal design power that its maker names.")
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        peak = self.peak_w.value
+        if peak is None:
+            return self
+        sustained, tdp = self.sustained_w.value, self.tdp_w.value
+        if sustained is not None and sustained > peak:
+            message = (
+                f"the sustained power, {sustained:g} W, is above the peak power, {peak:g} W; what "
+                "may be drawn for long may be drawn for a while"
+            )
+            raise refusal(message)
+        # A limit that somebody set on a machine may well be below its maker's figure.
+        if tdp is not None and tdp > peak and self.peak_w.basis != "measured":
+            message = f"the TDP, {tdp:g} W, is above the peak power, {peak:g} W"
+            raise refusal(message)
+        return self
 
 
 class Storage(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from edgebench.harness.device_profiles.figures import (
     Ram,
     Watts,
 )
+from edgebench.harness.device_profiles.files import builtin_profiles
 from edgebench.harness.device_profiles.model import (
     Accelerator,
     Cores,
@@ -123,9 +125,16 @@ def _memory(bandwidth: BandwidthRecord | None) -> Memory:
 def _power(sysfs: Path) -> PowerLimits:
     caps = hardware.power_caps(sysfs)
     none = "sysfs has no powercap limit of this processor"
+    sustained = _watts(caps.sustained_w, "long_term", none)
+    if (caps.sustained_w or 0.0) > (caps.peak_w or math.inf):
+        # As it is where nothing is to be limited: what holds for long is not known then.
+        sustained = Watts(
+            reason=f"the limit long_term is set to {caps.sustained_w:g} W, which is above the "
+            f"limit short_term of {caps.peak_w:g} W"
+        )
     return PowerLimits(
         peak_w=_watts(caps.peak_w, "short_term", none),
-        sustained_w=_watts(caps.sustained_w, "long_term", none),
+        sustained_w=sustained,
         tdp_w=Watts(reason="the kernel does not tell it; the maker's product page does"),
     )
 
@@ -162,7 +171,8 @@ def _gpu(name: str) -> Accelerator:
 
 def _slug(name: str) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm)\)", "", name.lower())).strip("-")
-    return slug[:_LONGEST_NAME].rstrip("-") or "this-machine"
+    key = slug[:_LONGEST_NAME].rstrip("-") or "this-machine"
+    return f"my-{key}" if key in builtin_profiles() else key
 
 
 def _label(text: str) -> str:

@@ -133,6 +133,12 @@ class Decoder:
         outer = self.embedding.weights * (1 if self.tied else 2)
         return self.layer_weights + outer + self.vector_weights
 
+    @property
+    def read_weights(self) -> int:
+        """Those that decoding one token reads: of an embedding that is kept apart, a row."""
+        looked_up = 0 if self.tied else self.embedding.weights - self.hidden
+        return self.parameters - looked_up
+
 
 def decoder_of(model: str) -> Decoder:
     """The model that somebody named.

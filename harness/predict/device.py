@@ -54,6 +54,15 @@ class DeviceFacts:
     tdp_w: Known
     sustained_w: Known
 
+    @property
+    def share_once_hot(self) -> float:
+        """What is left of a rate by the documents' formula, min(1, sustained power / TDP).
+
+        1 where either is not known.
+        """
+        sustained, tdp = self.sustained_w.value, self.tdp_w.value
+        return 1.0 if sustained is None or tdp is None else min(1.0, sustained / tdp)
+
 
 def facts_of(profile: DeviceProfile, processor: Processor = "cpu") -> DeviceFacts:
     """What a profile says.

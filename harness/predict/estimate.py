@@ -9,6 +9,11 @@ PREDICTED = "predicted"
 """What stands beside every one of these numbers."""
 
 
+def tokens_in_words(count: int) -> str:
+    """``1 token``, ``512 tokens``."""
+    return f"{count} token{'' if count == 1 else 's'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number that was not measured.

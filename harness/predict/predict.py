@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.harness.predict.device import Known
 from edgebench.harness.predict.efficiency import PREFILL_FP32, PREFILL_INT8, decode_efficiency
-from edgebench.harness.predict.estimate import PREDICTED, Estimate
+from edgebench.harness.predict.estimate import PREDICTED, Estimate, tokens_in_words
 from edgebench.harness.predict.formats import SOURCE, TITLES, weight_bytes
 from edgebench.harness.predict.memory import (
     BATCH,
@@ -82,7 +82,7 @@ class Prediction:
         prefill_bound: what no prefill rate of the prompt can be above.
         prefill_rate: what is expected.
         ttft: from the prompt to the first token.
-        energy_per_token: at the sustained power.
+        energy_per_token: at the sustained power, and the rate that it leaves once it is hot.
         assumptions: what all this rests on, a sentence each.
     """
 
@@ -130,6 +130,7 @@ def predict(request: Request) -> Prediction:
         decode, prefill, ttft = (
             Estimate.missing(each.unit, nothing) for each in (decode, prefill, ttft)
         )
+    hot = _sustained(decode, device)
     return Prediction(
         source=PREDICTED,
         device=device.key,
@@ -144,11 +145,11 @@ def predict(request: Request) -> Prediction:
         read_per_token=read,
         decode_bound=decode_bound,
         decode_rate=decode,
-        sustained_decode_rate=_sustained(decode, device),
+        sustained_decode_rate=hot,
         prefill_bound=prefill_bound,
         prefill_rate=prefill,
         ttft=ttft,
-        energy_per_token=_energy(decode, device),
+        energy_per_token=_energy(decode if hot.low is None else hot, device),
         assumptions=_assumptions(request, efficiency, kv_number, arithmetic),
     )
 
@@ -185,7 +186,7 @@ def _prefill(
     """The bound, what is expected, and what it rests on."""
     device, tokens = request.device, request.prompt
     # Weights that are floats are multiplied as floats.
-    width = weight_read / request.model.parameters
+    width = weight_read / request.model.read_weights
     integers = Known(None, "weights in floats") if width > FLOATS_FROM else device.int8
     roofs = [
         (known.value, table[device.processor], name)
@@ -236,16 +237,14 @@ def _sustained(decode: Estimate, device: DeviceFacts) -> Estimate:
     for known, what in ((device.sustained_w, "sustained power"), (device.tdp_w, "TDP")):
         if known.value is None:
             return Estimate.missing(RATE, f"its {what} is not known: {known.said}")
-    assert device.sustained_w.value is not None
-    assert device.tdp_w.value is not None
-    return decode.times(min(1.0, device.sustained_w.value / device.tdp_w.value))
+    return decode.times(device.share_once_hot)
 
 
-def _energy(decode: Estimate, device: DeviceFacts) -> Estimate:
+def _energy(rate: Estimate, device: DeviceFacts) -> Estimate:
     power = device.sustained_w
     if power.value is None:
         return Estimate.missing("J/token", f"its sustained power is not known: {power.said}")
-    return decode.over(power.value, "J/token")
+    return rate.over(power.value, "J/token")
 
 
 def _assumptions(
@@ -260,11 +259,11 @@ def _assumptions(
     )
     cache = (
         f"KV cache: 2 x {model.layers} layers x {model.kv_heads} heads x {model.head_size} numbers "
-        f"x {request.context} tokens x {kv_number:g} bytes."
+        f"x {tokens_in_words(request.context)} x {kv_number:g} bytes."
     )
     activations = (
         "Activations: as llama.cpp's CPU backend sets them aside for batches of "
-        f"{min(BATCH, request.context)} tokens without fused attention, which takes less."
+        f"{tokens_in_words(min(BATCH, request.context))} without fused attention, which takes less."
     )
     notes = [weights, cache, activations]
     if request.form.runner == "mediapipe":
@@ -302,11 +301,13 @@ def _assumptions(
     if arithmetic:
         notes.append(arithmetic)
     if device.sustained_w.value is not None:
+        slower = device.share_once_hot < 1
+        rate = "the rate once hot" if slower else "the expected rate"
         notes.append(
             f"Energy: {device.sustained_w.value:g} W all the time "
-            f"({device.sustained_w.said.rstrip('.')}), over the expected rate."
+            f"({device.sustained_w.said.rstrip('.')}), over {rate}."
         )
-        if device.tdp_w.value is not None and device.sustained_w.value < device.tdp_w.value:
+        if slower:
             notes.append(
                 f"Once hot: expected x min(1, sustained power / TDP), TDP {device.tdp_w.value:g} W."
             )

@@ -32,6 +32,7 @@ from edgebench.harness.store.records import (
 )
 from edgebench.harness.store.records import hash_folder as hash_made_folder
 from edgebench.harness.store.references import KeptReference, ReferenceEntry, list_references
+from edgebench.harness.store.sizes import ToldSize, told_size
 from edgebench.harness.store.sources import (
     HubSource,
     ModelSource,
@@ -128,6 +129,14 @@ class ModelStore:
     def root(self) -> Path:
         """The store's folder."""
         return self._layout.root
+
+    def told_size(self, source: ModelSource) -> ToldSize | None:
+        """What is told of a source's size before it is read, fetched or made; None where nothing.
+
+        Raises:
+            ModelError: its hub can't be reached, or says no; or no such weights can be made up.
+        """
+        return told_size(source, self._layout, self._shapes)
 
     def fetch(
         self,

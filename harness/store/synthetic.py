@@ -72,14 +72,14 @@ class Wanted:
     @property
     def key(self) -> dict[str, str]:
         """All that the file depends on."""
-        from edgebench.models.synthetic import SEED, VERSION  # noqa: PLC0415
+        from edgebench.models.synthetic import SEED, version_of  # noqa: PLC0415
 
         return {
             "source": f"synthetic:{self.shape.key}@{self.quantization}",
             "shape": repr(self.shape),
             "seed": str(SEED),
             "text": hashlib.sha256(self.text.encode()).hexdigest(),
-            "version": str(VERSION),
+            "version": str(version_of(self.shape)),
         }
 
     @property

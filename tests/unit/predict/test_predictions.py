@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.harness.device_profiles import find_profile, list_profiles
 from edgebench.harness.errors import UsageError
-from edgebench.harness.predict.decoder import decoder_of
+from edgebench.harness.predict.decoder import Decoder, decoder_of
 from edgebench.harness.predict.device import DeviceFacts, Known, facts_of
 from edgebench.harness.predict.efficiency import (
     DECODE,
@@ -206,11 +206,40 @@ def test_the_first_token_comes_after_the_prompt() -> None:
     assert found.ttft.high == pytest.approx(256 / found.prefill_rate.low)
 
 
-def test_energy_is_the_sustained_power_over_the_rate() -> None:
-    """10 W at so many tokens a second."""
+def test_energy_is_the_sustained_power_over_the_rate_that_it_leaves() -> None:
+    """10 W of a TDP of 20 W leave half the rate; without a TDP, or at all of it, the whole."""
     found = predict(asked())
-    assert found.energy_per_token.low == pytest.approx(10 / found.decode_rate.high)
-    assert found.energy_per_token.high == pytest.approx(10 / found.decode_rate.low)
+    assert found.energy_per_token.low == pytest.approx(10 / (found.decode_rate.high / 2))
+    assert found.energy_per_token.high == pytest.approx(10 / (found.decode_rate.low / 2))
+    assert "over the rate once hot" in " ".join(found.assumptions)
+    for tdp_w in (Known(None, "nobody says"), Known(10.0, "its data sheet")):
+        found = predict(asked(device=replace(BOARD, tdp_w=tdp_w)))
+        assert found.energy_per_token.low == pytest.approx(10 / found.decode_rate.high)
+        assert "over the expected rate" in " ".join(found.assumptions)
+
+
+def test_halves_are_floats_however_large_the_embedding_is() -> None:
+    """Of an embedding that is kept apart a token reads a row: two bytes a weight that is read.
+
+    256 000 tokens of 1024 numbers, twice, and 12 million weights in the layer.
+    """
+    model = Decoder(
+        name="wide", layers=1, hidden=1024, intermediate=2048, heads=8, kv_heads=8, head_size=128,
+        vocabulary=256_000, layer_vector_weights=2048, tied=False,
+    )  # fmt: skip
+    assert model.read_weights == model.parameters - 255_999 * 1024
+    found = predict(replace(asked("F16"), model=model))
+    assert found.prefill_bound.low is None
+    assert "16-bit floats" in found.prefill_bound.reason
+    assert any(each.startswith("Prefill: computed in float32") for each in found.assumptions)
+
+
+def test_one_token_is_no_tokens() -> None:
+    """One token of context, in the words of the assumptions."""
+    said = " ".join(predict(asked(context=1, prompt=1)).assumptions)
+    assert "x 1 token x" in said
+    assert "batches of 1 token without" in said
+    assert "1 tokens" not in said
 
 
 def test_heat_follows_the_documents_formula() -> None:
