@@ -32,6 +32,8 @@ FORMAT: Final = 1
 """Of the kept files; another one is measured anew."""
 
 KEPT_DAYS: Final = 7
+CLOCK_SLACK: Final = timedelta(minutes=1)
+"""So much a clock may be put back: kept seconds ago, it is not of a time to come."""
 
 FAKE_WEIGHTS: Final = "weight_bytes"
 """The fake runner reads no weights, unless this option of it says how many it pretends to."""
@@ -74,6 +76,7 @@ def bandwidth_record(found: Bandwidth, fingerprint: str, *, now: datetime) -> Ba
         fingerprint=fingerprint,
         cache_bytes=found.cache_bytes,
         disturbed=found.disturbed,
+        at_most_bytes_per_s=found.at_most,
     )
 
 
@@ -84,7 +87,7 @@ def stored_bandwidth(
     root: Path | None = None,
     now: datetime | None = None,
 ) -> BandwidthRecord | None:
-    """What is kept of a machine and no older than a week.
+    """What is kept of a machine and no older than a week, nor of a time to come.
 
     Args:
         fingerprint: the machine's.
@@ -103,13 +106,15 @@ def stored_bandwidths(
 ) -> tuple[BandwidthRecord, ...]:
     """All of them, the fewest threads first."""
     folder = (root or cache_root()) / "bandwidth"
-    oldest = (now or datetime.now(UTC)) - timedelta(days=KEPT_DAYS)
+    newest = now or datetime.now(UTC)
+    oldest = newest - timedelta(days=KEPT_DAYS)
     found = []
     for path in folder.glob(f"{fingerprint}-*.json") if folder.is_dir() else ():
         kept = _read(path)
         if kept is None or kept.fingerprint != fingerprint:
             continue
-        if _moment(kept.measured_at) >= oldest:
+        # A clock that was wrong once would let it be kept for years.
+        if oldest <= _moment(kept.measured_at) <= newest + CLOCK_SLACK:
             found.append(kept)
     return tuple(sorted(found, key=lambda each: each.threads))
 

@@ -178,6 +178,13 @@ class Execution:
 
         found = bandwidth_for_run(wanted, machine.fingerprint, read, known=known, why_not=why_not)
         self.record = self.record.model_copy(update={"bandwidth": list(found.records)})
+        for each in found.records:
+            if each.disturbed:
+                many = "1 thread" if each.threads == 1 else f"{each.threads} threads"
+                self.observer.note(
+                    f"memory: other processes took the CPUs while it was read with {many}: "
+                    "there is no MBU"
+                )
         source = self.prepared.source
         cache = cache_shape(source.path if source else None, self.record.synthetic)
         self._utilization = Utilization(found.records, cache, found.why_none)
@@ -201,14 +208,18 @@ class Execution:
         source = parse_source(self._scenario.model.source, base=self.settings.base)
         store, logs = self.settings.store or ModelStore(), self.settings.folder / LOGS_FOLDER
         room = Room(self._profile, self.record.machine.memory_bytes)
-        note = room.contradiction()
-        if note is not None and note not in self.record.notes:
-            notes = [*self.record.notes, note]
-            self.record = self.record.model_copy(update={"notes": notes})
+        if note := room.contradiction():
+            self._keep(note)
         workshop = Workshop(store, logs, self.observer, self.settings.pythons, room)
         prepared = self.conduct.prepare(workshop, self._scenario, variants, source, texts)
+        self._keep(*prepared.notes)
         self._prepare_s = self._worked_s()
         return prepared
+
+    def _keep(self, *notes: str) -> None:
+        """In the results, what a reader of them must know; a run that goes on knows it already."""
+        kept = list(dict.fromkeys((*self.record.notes, *notes)))
+        self.record = self.record.model_copy(update={"notes": kept})
 
     def _proofs(self) -> list[ExpandedVariant]:
         """What is verified beside the scenario's variants, and not measured."""

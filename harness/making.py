@@ -15,13 +15,14 @@ from edgebench.harness.errors import (
     StoreError,
 )
 from edgebench.harness.failures import failure_of
-from edgebench.harness.fit import REMEDY, known_size, least_bytes, least_of
+from edgebench.harness.fit import REMEDY, least_bytes, least_of
 from edgebench.harness.results.measured import Failure
 from edgebench.harness.session import PROBE_TIMEOUT_S, Launch, Session
+from edgebench.harness.store.sources import HubSource
 from edgebench.runners.base import ConvertRequest, to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from edgebench.harness.board import Board
@@ -50,16 +51,32 @@ class Making:
         self._board = board
         self._makers: dict[str, wire.Probe | Failure] = {}
 
-    def not_even_fetched(self, item: PreparedVariant, source: ModelSource) -> PreparedVariant:
-        """A failure where the source's size alone tells that nothing made of it can fit.
+    def not_even_fetched(
+        self, items: Sequence[PreparedVariant], source: ModelSource
+    ) -> list[PreparedVariant]:
+        """With a failure where the source's size alone tells that nothing made of it can fit.
 
-        To read a model of some GB, for its hash, takes as long as a small run.
+        To read a model of some GB, for its hash, takes as long as a small run; to fetch it, longer.
+
+        Raises:
+            ModelError: the source's hub can't be reached, or says no.
         """
-        known = known_size(source)
-        if item.failure or known is None:
-            return item
-        least = least_of(*known, item.variant.quantization)
-        return replace(item, failure=_too_large(self._room.why_not(least)))
+        if not self._room.is_known:
+            return list(items)
+        if isinstance(source, HubSource):
+            self._observer.preparing(f"asking how large {source} is")
+        told = self._store.told_size(source)
+        if told is None:
+            return list(items)
+        return [
+            item
+            if item.failure
+            else replace(
+                item,
+                failure=_too_large(self._room.why_not(least_of(told, item.variant.quantization))),
+            )
+            for item in items
+        ]
 
     def artifact(self, item: PreparedVariant, source: StoredFile) -> PreparedVariant:
         """With what the variant's framework loads.

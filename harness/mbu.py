@@ -52,6 +52,10 @@ CACHE_TYPE_BYTES: Final[Mapping[str, float]] = MappingProxyType(
 UNTOLD_WEIGHTS: Final = "the runner does not tell how many bytes of weights a token reads"
 UNTOLD_CACHE: Final = "the framework does not tell in which type it caches keys and values"
 UNKNOWN_MODEL: Final = "the model's layers and heads are not known"
+NOT_COUNTED: Final = "over sustained work the KV cache is not counted"
+
+RATES: Final = ("decode_rate", "burst_rate", "sustained_rate")
+"""Of a generation, and of both ends of sustained work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,9 @@ class Utilization:
         self._loads: dict[str, Trial] = {}
 
     def judged(self, trial: Trial) -> Trial:
-        """The trial, with both metrics where it is a generation that has a decode rate.
+        """The trial, with both metrics where it generates and has a decode rate.
+
+        Of sustained work the faster end is judged: what the memory can't give it can't be.
 
         Loads are remembered: what the framework told then is what its generations are judged by.
         """
@@ -126,14 +132,19 @@ class Utilization:
         if trial.kind == "load":
             self._loads[trial.variant] = trial
         load = self._loads.get(trial.variant)
-        if trial.kind != "generate" or "decode_rate" not in trial.metrics or load is None:
+        if trial.kind not in ("generate", "sustained") or load is None:
+            return trial
+        rate = fastest_rate(trial)
+        if rate is None:
             return trial
         cached = self._cached(trial, load)
-        found = {KV_BYTES: cached, MBU: self._mbu(trial, load, cached.value or 0.0)}
+        found = {KV_BYTES: cached, MBU: self._mbu(rate, load, cached.value or 0.0)}
         return trial.model_copy(update={"metrics": {**trial.metrics, **found}})
 
     def _cached(self, trial: Trial, load: Trial) -> Measured:
         """Bytes of keys and values that a token read, the mean over the tokens of the decoding."""
+        if trial.kind == "sustained":
+            return Measured.missing("byte", NOT_COUNTED, "derived")
         if self._cache is None:
             return Measured.missing("byte", UNKNOWN_MODEL, "derived")
         options, tokens = load.effective_options, trial.tokens
@@ -145,8 +156,7 @@ class Utilization:
         size = self._cache.read(context) * (keys + values)
         return Measured(value=size, unit="byte", source="derived")
 
-    def _mbu(self, trial: Trial, load: Trial, cached: float) -> Measured:
-        rate = trial.metrics["decode_rate"]
+    def _mbu(self, rate: Measured, load: Trial, cached: float) -> Measured:
         elsewhere = _elsewhere(load.effective_options)
         why = None
         roof = None
@@ -171,6 +181,13 @@ class Utilization:
         return Measured(value=read * rate.value / roof.bytes_per_s, unit="1", source="derived")
 
 
+def fastest_rate(trial: Trial) -> Measured | None:
+    """The decode rate of a generation, or of the faster end of sustained work; None of others."""
+    found = [trial.metrics[key] for key in RATES if key in trial.metrics]
+    known = [each for each in found if each.value is not None]
+    return max(known, key=lambda each: each.value or 0.0) if known else next(iter(found), None)
+
+
 def threads_of(options: Mapping[str, Scalar]) -> int | None:
     """How many threads a framework says that it decodes with."""
     threads = options.get("threads")
@@ -186,17 +203,26 @@ def roof_of(record: RunRecord, variant: VariantRecord) -> BandwidthRecord | None
     return for_threads(record.bandwidth, threads_of(variant.effective_options))
 
 
-def is_above(record: RunRecord, variant: str, measured: Sequence[Trial]) -> bool:
+def is_above(
+    record: RunRecord, variant: str, measured: Sequence[Trial], loads: Sequence[Trial] = ()
+) -> bool:
     """Whether a cell takes more than its machine's memory can deliver, so that it can't be right.
 
     The whole interval of its utilisation has to be above the fastest repetition of the reading:
-    a memory is not slower than it was ever seen, and other tenants of a machine come and go.
+    a memory is not slower than it was ever seen, and other tenants of a machine come and go. Where
+    the reading was disturbed, the rate is held against what it could have been at most.
 
     Args:
         record: of the run, with its bandwidths.
         variant: the cell's.
         measured: its repetitions.
+        loads: what its framework told, among it how many bytes of weights a token reads.
     """
+    known = next((each for each in record.variants if each.id == variant), None)
+    if known is None:
+        return False
+    if _is_impossible(record, known, measured, loads):
+        return True
     pairs = [
         (found.value, trial.block)
         for trial in measured
@@ -206,10 +232,27 @@ def is_above(record: RunRecord, variant: str, measured: Sequence[Trial]) -> bool
         return False
     values = [value for value, _block in pairs]
     low = statistics.median_interval(values, [block for _value, block in pairs]).low
-    known = next((each for each in record.variants if each.id == variant), None)
-    roof = roof_of(record, known) if known is not None else None
+    roof = roof_of(record, known)
     fastest = max(roof.samples, default=roof.bytes_per_s) / roof.bytes_per_s if roof else 1.0
     return (min(values) if low is None else low) > max(fastest, 1.0)
+
+
+def _is_impossible(
+    record: RunRecord, variant: VariantRecord, measured: Sequence[Trial], loads: Sequence[Trial]
+) -> bool:
+    """Whether all rates are above what even a disturbed reading leaves possible."""
+    told = [each.weight_bytes_per_token for each in loads if each.weight_bytes_per_token]
+    options = variant.effective_options
+    if not told or _elsewhere(options) is not None or roof_of(record, variant) is not None:
+        return False
+    threads = threads_of(options)
+    most = [
+        each.at_most_bytes_per_s
+        for each in record.bandwidth
+        if each.at_most_bytes_per_s is not None and (threads is None or each.threads >= threads)
+    ]
+    rates = [found.value for trial in measured if (found := fastest_rate(trial)) and found.value]
+    return bool(most and rates) and told[0] * min(rates) > max(most)
 
 
 def _cache_type(options: Mapping[str, Scalar], part: str) -> float | None:

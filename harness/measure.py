@@ -127,7 +127,7 @@ def run_block(
             if kind == "task":
                 work = RunningTask(name)
             elif kind == "sustained":
-                work = Sustaining()
+                work = Sustaining(before["idle_power_w"])
             pending = _Process(bench, item, work, block, attempt, before).run(pending)
             attempt += 1
 
@@ -373,12 +373,18 @@ class _Process:
             bench.clock.measured_s += took
         if made is None:
             assert failed is not None
+            failure = self._failure(failed)
+            part = self._work.broken_off()
+            if part is not None:
+                message = f"{failure.message.removesuffix('.')}. {part.how_far}"
+                failure = failure.model_copy(update={"message": message})
             trial = Trial.model_validate(
                 {
                     **common,
                     "status": "failed",
                     "duration_s": took,
-                    "failure": self._failure(failed),
+                    "failure": failure,
+                    **(part.fields(window) if part is not None else {}),
                 }
             )
         else:

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from edgebench.harness.prompts import Prompt
 
 
+FITS = 0.9
+"""So much of a stretch must fit into the time that is left: what came before may have overrun it
+by some seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seat:
     """A variant of one of the runs."""
@@ -264,20 +269,42 @@ class _Group:
     def sustain(self) -> None:
         """Sustained work: one stretch for each cell, each in a block of its own.
 
-        One that was begun is not cut off by the end of the time.
+        One that was begun is not cut off by the end of the time; so none is begun that would last
+        beyond it.
         """
         block = self._next_block()
+        begun, worked = self._now(), self._worked_s()
         while todo := self._stretches():
             if self._protocol.interleave:
                 order = random.Random(f"{self._runs[-1].record.seed}-{block}")  # noqa: S311 - no secret
                 order.shuffle(todo)
             for turns in todo:
                 for turn in self._in_order(turns, block):
-                    if self._out_of_time():
+                    done_s = self._worked_s() - worked
+                    if self._out_of_time() or not self._fits(turn, self._deadline - begun - done_s):
                         self._stop()
                         return
                     self._take(turn, block)
                 block += 1
+
+    def _worked_s(self) -> float:
+        """How long has been measured so far, without loading and cooling down."""
+        return sum(each.clock.measured_s for each in self._benches)
+
+    def _fits(self, turn: Turn, left_s: float) -> bool:
+        """Whether the sustained work of a turn fits into what is left of the time."""
+        needed = sum(
+            each.prompt.sustained_s or 0.0
+            for each in turn.tasks
+            if not isinstance(each.prompt, TaskText)
+        )
+        if FITS * needed <= left_s:
+            return True
+        self._runs[-1].observer.note(
+            f"sustained work: {turn.seat.name} is not begun: it takes {needed:g} s, and "
+            f"{left_s:.0f} s of the time budget are left"
+        )
+        return False
 
     def _stretches(self) -> list[list[Turn]]:
         """The sustained work that is left, that of both sides of a pair together."""

@@ -33,6 +33,7 @@ class Overrides:
     quick: bool = False
     synthetic: bool = False
     ssh: str | None = None
+    python: str | None = None
 
 
 def apply_overrides(scenario: Scenario, overrides: Overrides) -> Scenario:
@@ -41,7 +42,7 @@ def apply_overrides(scenario: Scenario, overrides: Overrides) -> Scenario:
     Raises:
         UsageError: a runner or workload that the scenario does not have, or a time budget that its
             sustained work does not fit into; or synthetic weights are asked for, and it does not
-            name any.
+            name any; or a board's Python, and it runs on none that is reached by SSH.
     """
     variants, workloads, measure = scenario.variants, scenario.workloads, scenario.measure
     if overrides.runners:
@@ -64,6 +65,16 @@ def apply_overrides(scenario: Scenario, overrides: Overrides) -> Scenario:
     if overrides.ssh is not None:
         reached = {"ssh": overrides.ssh, "adb": None}
         device = changed.device.model_copy(update=reached)
+        changed = changed.model_copy(update={"device": device})
+    if overrides.python is not None:
+        if changed.device.ssh is None:
+            msg = "--python is the Python of a board over SSH, and this scenario names none"
+            raise UsageError(
+                msg,
+                remedy="Name it by --ssh. On this machine, write `python:` into a variant, or into "
+                "your configuration for all.",
+            )
+        device = changed.device.model_copy(update={"python": overrides.python})
         changed = changed.model_copy(update={"device": device})
     if overrides.synthetic:
         changed = _synthetic(changed)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from edgebench.harness import wire
-from edgebench.harness.errors import ModelError, RunnerError, RunnerRefusedError
+from edgebench.harness.errors import BoardLinkError, ModelError, RunnerError, RunnerRefusedError
 from edgebench.harness.failures import failure_of
 from edgebench.harness.making import Making
 from edgebench.harness.prepared import Prepared, PreparedVariant
@@ -95,7 +95,7 @@ class Preparation:
             return Prepared(tuple(prepared), (), {}, tasks=tasks)
         if note := self._room.contradiction():
             self._observer.note(note)
-        prepared = [self._making.not_even_fetched(item, source) for item in prepared]
+        prepared = self._making.not_even_fetched(prepared, source)
         if all(item.failure for item in prepared):
             return Prepared(tuple(prepared), (), {}, tasks=tasks)
         self._observer.preparing(f"fetching {scenario.model.name}")
@@ -264,12 +264,16 @@ class Preparation:
         self, runner: str, python: str | None, purpose: str, work: Callable[[Session], T]
     ) -> T | Failure:
         launch = self._launch(runner, python, purpose)
-        session = self._board.open(launch)
-        try:
-            with session:
-                return work(session)
-        except RunnerError as error:
-            return failure_of(error, log_tail=session.log_tail())
+        again = self._board.remote  # nothing is measured yet: a link that broke is made anew
+        while True:
+            session = self._board.open(launch)
+            try:
+                with session:
+                    return work(session)
+            except RunnerError as error:
+                if not (again and isinstance(error, BoardLinkError)):
+                    return failure_of(error, log_tail=session.log_tail())
+                again = False
 
     def _launch(self, runner: str, python: str | None, purpose: str) -> Launch:
         return Launch(runner, self._logs / f"{purpose}-{runner}.log", python)

@@ -73,6 +73,7 @@ class Prepared:
         tasks: the workloads that are tasks.
         quality: those that rate a text.
         quality_failures: why one of those can't be scored by any variant, by its name.
+        notes: what a reader of the figures must know.
     """
 
     variants: tuple[PreparedVariant, ...]
@@ -82,6 +83,7 @@ class Prepared:
     tasks: tuple[TaskText, ...] = ()
     quality: tuple[QualityTask, ...] = ()
     quality_failures: Mapping[str, Failure] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def context_tokens(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from edgebench.harness import wire
-from edgebench.harness.errors import RunnerProtocolError
+from edgebench.harness.errors import InvalidResultError, RunnerError, RunnerProtocolError
 from edgebench.harness.metrics.system import (
     energy_metrics,
     meter_energies,
@@ -26,7 +26,7 @@ from edgebench.harness.sustained_power import NS, stretch_energies
 from edgebench.runners.base import to_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from edgebench.devices.monitor import Window
@@ -92,6 +92,20 @@ class Work(Protocol):
     def run(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
         """One repetition."""
 
+    def broken_off(self) -> BrokenOff | None:
+        """What the repetition that failed last had done until then; None where it is nothing."""
+
+
+class BrokenOff(Protocol):
+    """What there is of a repetition that failed."""
+
+    @property
+    def how_far(self) -> str:
+        """After how much of how much it failed, a sentence without a full stop."""
+
+    def fields(self, window: Window) -> dict[str, object]:
+        """Its part of the failed trial's record, which has no metrics."""
+
 
 class Generating:
     """Makes tokens, and counts them.
@@ -138,6 +152,9 @@ class Generating:
         """Make the tokens of one prompt."""
         return _Generated(self.generation(session, prompt, timeout_s), self._idle)
 
+    def broken_off(self) -> None:
+        """Nothing: half a generation is none."""
+
     def generation(
         self, session: Session, prompt: Prompt | TaskText, timeout_s: float
     ) -> Generation:
@@ -154,13 +171,17 @@ class Sustaining:
 
     Each generation begins with an empty cache: were it one long text, the growing cache would slow
     the decoding down, and that would be no heat. The time is the runner's own.
+
+    Args:
+        idle: what the machine drew before, in watts, for its warm-ups; None where nobody looked.
     """
 
     kind: Literal["sustained"] = "sustained"
     load_kind: Literal["load"] = "load"
 
-    def __init__(self) -> None:
-        self._generating = Generating()
+    def __init__(self, idle: Measured | None = None) -> None:
+        self._generating = Generating(idle)
+        self._broken_off: _PartOfStretch | None = None
 
     def begin(self, session: Session, timeout_s: float) -> None:
         """Import the framework."""
@@ -176,6 +197,7 @@ class Sustaining:
 
     def warm_up(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
         """One generation."""
+        self._broken_off = None
         return self._generating.run(session, prompt, timeout_s)
 
     def run(self, session: Session, prompt: Prompt | TaskText, timeout_s: float) -> Outcome:
@@ -188,12 +210,23 @@ class Sustaining:
         """
         if not isinstance(prompt, Prompt) or prompt.sustained_s is None:
             raise _mixed(prompt)
-        made = [self._generating.generation(session, prompt, timeout_s)]
-        while (made[-1].token_ns[-1] - made[0].submitted_ns) / NS < prompt.sustained_s:
-            made.append(self._generating.generation(session, prompt, timeout_s))
+        self._broken_off = None
+        made: list[Generation] = []
+        try:
+            while not made or _lasted_s(made) < prompt.sustained_s:
+                made.append(self._generating.generation(session, prompt, timeout_s))
+        except RunnerError:
+            # Minutes of a device's work are worth keeping.
+            if made:
+                self._broken_off = _PartOfStretch(Stretch(prompt.sustained_s, tuple(made)))
+            raise
         stretch = Stretch(prompt.sustained_s, tuple(made))
         stretch.check()
         return _Sustained(stretch)
+
+    def broken_off(self) -> BrokenOff | None:
+        """The generations that were over before the one that failed."""
+        return self._broken_off
 
 
 class RunningTask:
@@ -233,6 +266,9 @@ class RunningTask:
             raise _mixed(prompt)
         answer = session.call("task", to_wire(prompt.request()), timeout_s=timeout_s)
         return _Done(wire.task_result(answer))
+
+    def broken_off(self) -> None:
+        """Nothing: half a task has no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +314,24 @@ class _Sustained:
 
 
 @dataclass(frozen=True, slots=True)
+class _PartOfStretch:
+    stretch: Stretch
+
+    @property
+    def how_far(self) -> str:
+        done, asked = self.stretch.lasted_s, self.stretch.asked_s
+        return f"It broke off after {done:.0f} s of {asked:g} s of sustained work"
+
+    def fields(self, window: Window) -> dict[str, object]:
+        """How it went until then; no figure of it counts."""
+        try:
+            self.stretch.check()
+        except InvalidResultError:
+            return {}
+        return {"sustained": self.stretch.outcome(window)[1]}
+
+
+@dataclass(frozen=True, slots=True)
 class _Done:
     made: TaskResult
 
@@ -289,6 +343,10 @@ class _Done:
             "output": TaskOutput(text=made.text, finished_ns=made.finished_ns - zero),
             "timeline": timeline(window, zero),
         }
+
+
+def _lasted_s(made: Sequence[Generation]) -> float:
+    return (made[-1].token_ns[-1] - made[0].submitted_ns) / NS
 
 
 def _mixed(prompt: Prompt | TaskText) -> RunnerProtocolError:

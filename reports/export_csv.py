@@ -10,6 +10,7 @@ import io
 import math
 from typing import TYPE_CHECKING
 
+from edgebench.harness.results.meters import meter_of
 from edgebench.harness.results.record import SYNTHETIC_WEIGHTS
 from edgebench.reports.colours import framework_key
 from edgebench.reports.platforms_table import predictions
@@ -47,9 +48,11 @@ COLUMNS = (
     "status",
     "reason",
     "weights",
+    "meter",
 )
 """What a row holds. Figures are as stored, in `unit`; `flags` are separated by semicolons;
-`weights` says where they are made up, and is empty where they are a model's own."""
+`weights` says where they are made up, and is empty where they are a model's own; `meter` is what an
+energy or a power is of."""
 
 _NO_FIGURES = ("",) * (COLUMNS.index("flags") - COLUMNS.index("metric"))
 
@@ -101,10 +104,11 @@ def _rows(data: ReportData) -> Iterator[tuple[str, ...]]:
         metrics = {**data.by_variant[cell.variant], **cell.metrics}
         # What is known of the file alone is no result of a cell that has none.
         if not cell.metrics:
-            yield (*about, *_NO_FIGURES, *_state(cell), safe(_reason(cell)), made_up)
+            yield (*about, *_NO_FIGURES, *_state(cell), safe(_reason(cell)), made_up, "")
         for key, summary in metrics.items():
             why = safe(summary.reason or "")
-            yield (*about, safe(key), *_figures(summary), *_state(cell), why, made_up)
+            meter = "" if summary.median is None else safe(meter_of(part.record, key) or "")
+            yield (*about, safe(key), *_figures(summary), *_state(cell), why, made_up, meter)
     yield from _predicted(data)
 
 
@@ -130,7 +134,7 @@ def _predicted(data: ReportData) -> Iterator[tuple[str, ...]]:
             yield (
                 *map(safe, (*about, key, each.unit)),
                 *("", "", "", *ends, "", "0", "predicted" if each.low is not None else ""),
-                *("", "predicted", safe(why)),
+                *("", "predicted", safe(why), "", ""),
             )
 
 

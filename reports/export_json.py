@@ -88,6 +88,8 @@ def _run(part: Part) -> dict[str, object]:
                 "seed",
                 "stopped_by_budget",
                 "protocol",
+                "meters",
+                "no_meter_reasons",
             },
         ),
         "damaged_lines": part.damaged_lines,

@@ -177,7 +177,9 @@ def number(value: float, decimals: int) -> str:
     """A number with so many decimals; long ones in groups of three, tiny ones as ``1.2e-7``."""
     if decimals > _MOST_DECIMALS:
         return f"{value:.2g}".replace("e-0", "e-")
-    text = f"{value:,.{decimals}f}" if abs(value) >= _GROUP_FROM else f"{value:.{decimals}f}"
+    # What it is rounded to decides, so that 9999.99 is written as 10 000 is.
+    grouped = abs(round(value, decimals)) >= _GROUP_FROM
+    text = f"{value:,.{decimals}f}" if grouped else f"{value:.{decimals}f}"
     return text.replace(",", NARROW_SPACE)
 
 

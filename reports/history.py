@@ -204,7 +204,7 @@ def _nothing(trends: Sequence[Trend]) -> str:
 
 def _column_label(series: Series) -> str:
     subject = series.subject
-    return f"{label_of(subject.metric, subject.source)}: {one_line(subject.variant)}"
+    return f"{label_of(subject.metric, subject.source, subject.meter)}: {one_line(subject.variant)}"
 
 
 def _table(trends: Sequence[Trend], title: str, key: str) -> Table:

@@ -31,6 +31,7 @@ def _series(series: Series, found: Findings) -> dict[str, object]:
     subject = {key: value for key, value in asdict(series.subject).items() if key != "identity"}
     return {
         **subject,
+        "meter": series.subject.meter or None,
         "apart": series.apart or None,
         "cpu_model": series.cpu_model,
         "spread": found.spread,

@@ -96,8 +96,9 @@ def _plots(listed: Sequence[tuple[Series, Findings]], key: str) -> Iterator[Plot
 
 
 def _line(series: Series) -> str:
-    """A name for each line of a picture: estimates are a line of their own."""
-    return f"{series.name} {'(estimated)' * (series.subject.source == 'estimated')}"
+    """A name for each line of a picture: estimates, and each meter, are a line of their own."""
+    subject = series.subject
+    return f"{series.name} {'(estimated)' * (subject.source == 'estimated')}{subject.meter}"
 
 
 def _looks(listed: Sequence[tuple[Series, Findings]]) -> dict[str, Look]:

@@ -14,7 +14,7 @@ from edgebench.reports.format import scale_of
 from edgebench.reports.history_words import change_share, level, run_date
 from edgebench.reports.languages import _
 from edgebench.reports.languages.words import lowered, semicolons
-from edgebench.reports.metric_names import metric_label
+from edgebench.reports.metric_names import by_source, metric_label
 from edgebench.reports.picture import Plot, axis_names, chart
 from edgebench.reports.text import one_line
 
@@ -84,8 +84,8 @@ def trend_plot(
 
 
 def _legend(series: Series) -> str:
-    name = one_line(series.name)
-    return _("{label} (estimated)", label=name) if series.subject.source == "estimated" else name
+    subject = series.subject
+    return by_source(one_line(series.name), subject.source, subject.meter)
 
 
 def plot_title(workload: str, key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -78,8 +79,12 @@ def _listed(found: Sequence[tuple[Series, Findings]]) -> Iterator[str]:
         for _cell, cells in groupby(listed, key=lambda each: each[0].subject.cell):
             of_cell = list(cells)
             yield from _heading(of_cell[0][0], indent="  ")
+            twice = Counter(each.subject.metric for each, _findings in of_cell)
             for series, findings in of_cell:
                 yield _line(series, findings)
+                meter = series.subject.meter
+                if meter and twice[series.subject.metric] > 1:
+                    yield f"      of {one_line(meter)}"
 
 
 def _heading(series: Series, what: str = "", indent: str = "") -> list[str]:
@@ -108,8 +113,9 @@ def one_series(series: Series, found: Findings) -> Iterator[str]:
     yield ""
     scale = scale_of(subject.metric, subject.unit, series.medians)
     unit = f", {scale.unit}" if scale.unit else ""
-    estimated = " (estimated)" if subject.source == "estimated" else ""
-    yield from _heading(series, f"{metric(subject.metric).label}{estimated}{unit}: ")
+    by = "estimated" if subject.source == "estimated" else one_line(subject.meter)
+    label = metric(subject.metric).label + (f" ({by})" if by else "")
+    yield from _heading(series, f"{label}{unit}: ")
     yield from _wrapped(
         f"{one_line(subject.scenario)} · {one_line(series.cpu_model)} "
         f"({one_line(subject.machine)})",

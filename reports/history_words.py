@@ -143,7 +143,7 @@ def _what(series: Series) -> str:
     subject = series.subject
     return _(
         "{metric} of {variant} on {workload}",
-        metric=label_of(subject.metric, subject.source),
+        metric=label_of(subject.metric, subject.source, subject.meter),
         variant=one_line(series.name),
         workload=one_line(subject.workload),
     )

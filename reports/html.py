@@ -17,6 +17,7 @@ from edgebench.reports.data import build_report_data
 from edgebench.reports.drill import Places, log_link, run_folder
 from edgebench.reports.format import duration
 from edgebench.reports.languages import _, current, plural
+from edgebench.reports.metered import meter_facts
 from edgebench.reports.page_sections import sections
 from edgebench.reports.text import clean
 
@@ -115,6 +116,7 @@ def _environment() -> Environment:
         "machine_facts": facts.machine_facts,
         "device_facts": facts.device_facts,
         "bandwidth_facts": facts.bandwidth_facts,
+        "meter_facts": meter_facts,
         "machine_warnings": facts.machine_warnings,
         "given_by": page_words.given_by,
         "finding_words": page_words.finding_words,

@@ -24,6 +24,7 @@ from edgebench.reports.markdown_text import (
     table_blocks,
     title,
 )
+from edgebench.reports.metered import meter_facts, meter_method
 from edgebench.reports.method import definitions, method, where_the_time_went
 from edgebench.reports.opening import opening
 from edgebench.reports.options import options
@@ -371,6 +372,7 @@ def _machines(data: ReportData) -> Iterator[str]:
                 *facts.device_facts(part.record),
                 *facts.machine_facts(machine),
                 *facts.bandwidth_facts(part.record),
+                *meter_facts(part.record),
             )
         )
         warnings = facts.machine_warnings(machine)
@@ -380,9 +382,10 @@ def _machines(data: ReportData) -> Iterator[str]:
 
 def _method(data: ReportData) -> Iterator[str]:
     yield title(_("Method"))
+    records = [part.record for part in data.parts]
     yield bullets(
         "**" + markdown(_("{subject}.", subject=name)) + f"** {markdown(text)}"
-        for name, text in method(data.record)
+        for name, text in (*method(data.record, records), *meter_method(data))
     )
     yield title(_("Definitions"), level=3)
     rows = [

@@ -12,12 +12,22 @@ from edgebench.harness.quality.figures import RESAMPLES as QUALITY_RESAMPLES
 from edgebench.reports.data import MEMORY_PARTS
 from edgebench.reports.format import counted, duration, percent, scale_for
 from edgebench.reports.languages import N_, _
+from edgebench.reports.languages.words import paragraph
 from edgebench.reports.metric_names import metric_definition, metric_label
 from edgebench.reports.quality import QUALITY_KEYS
 from edgebench.reports.table import ALWAYS, WHERE_MEASURED
 from edgebench.reports.tasks import TASK_KEYS
+from edgebench.reports.tool_method import (
+    by_tools,
+    tool_definition,
+    tool_processes,
+    tool_prompts,
+    tool_warmup,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from edgebench.harness.results.model import ProtocolRecord, RunRecord
     from edgebench.reports.data import ReportData
 
@@ -54,8 +64,35 @@ class Definition:
     compared: bool
 
 
-def method(record: RunRecord) -> tuple[tuple[str, str], ...]:
-    """The protocol of the run, as (subject, sentences)."""
+def method(record: RunRecord, others: Sequence[RunRecord] = ()) -> tuple[tuple[str, str], ...]:
+    """The protocol of the run, as (subject, sentences).
+
+    Args:
+        record: the run.
+        others: more runs of the same report, some of which frameworks' own tools may have made.
+    """
+    if by_tools(record):
+        first = next((each for each in others if not by_tools(each)), None)
+        return _method_of_tools(record) if first is None else method(first, [record])
+    if tools := next((each for each in others if by_tools(each)), None):
+        texts = (tool_prompts(), tool_processes(), tool_warmup(tools.protocol))
+        there = (_("On Android devices"), paragraph(texts))
+        return (*_method(record), there)
+    return _method(record)
+
+
+def _method_of_tools(record: RunRecord) -> tuple[tuple[str, str], ...]:
+    """The same where no runner of edgebench ran: no text is rated, and no task is run."""
+    instead = {
+        _("Prompts"): tool_prompts(),
+        _("Processes"): tool_processes(),
+        _("Warm-up"): tool_warmup(record.protocol),
+    }
+    texts = {**dict(_method(record)), **instead}
+    return tuple((s, t) for s, t in texts.items() if s not in {_("Tasks"), _("Quality")})
+
+
+def _method(record: RunRecord) -> tuple[tuple[str, str], ...]:
     protocol = record.protocol
     order = (
         _(
@@ -152,11 +189,22 @@ def definitions(data: ReportData) -> tuple[Definition, ...]:
             label=metric_label(key),
             unit=scale_for(units[key], [1.0]).unit,
             sources=tuple(_(source) for source in sources[key]),
-            definition=metric_definition(key),
+            definition=_definition(data, key, frozenset(sources[key])),
             compared=key in compared,
         )
         for key in (*known, *others)
     )
+
+
+def _definition(data: ReportData, key: str, sources: frozenset[str]) -> str:
+    """What it is in this report: frameworks' own tools may count otherwise."""
+    there = {by_tools(part.record) for part in data.parts}
+    told = tool_definition(key, told="engine" in sources) if True in there and sources else ""
+    if not told:
+        return metric_definition(key)
+    if there == {True}:
+        return told
+    return paragraph((metric_definition(key), _("On Android devices:"), told))
 
 
 def where_the_time_went(record: RunRecord) -> tuple[tuple[str, str], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edgebench.harness.metrics.definitions import ENGINE_PREFIX, METRICS, metric
 from edgebench.reports.languages import _
+from edgebench.reports.text import one_line
 
 
 def metric_label(key: str) -> str:
@@ -12,10 +13,16 @@ def metric_label(key: str) -> str:
     return _("{metric}, by the engine", metric=metric_label(own)) if own else _(metric(key).label)
 
 
-def label_of(key: str, source: str) -> str:
-    """The same of values from a source; of an estimate, that it is one."""
-    label = metric_label(key)
-    return _("{label} (estimated)", label=label) if source == "estimated" else label
+def label_of(key: str, source: str, meter: str = "") -> str:
+    """The same of values from a source; of an estimate, that it is one; else the meter, if any."""
+    return by_source(metric_label(key), source, meter)
+
+
+def by_source(label: str, source: str, meter: str = "") -> str:
+    """A name of values from a source; of an estimate, that it is one; else the meter, if any."""
+    if source == "estimated":
+        return _("{label} (estimated)", label=label)
+    return _("{label} ({meter})", label=label, meter=one_line(meter)) if meter else label
 
 
 def metric_short(key: str) -> str:

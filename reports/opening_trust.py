@@ -9,6 +9,7 @@ from edgebench.reports.languages import _
 from edgebench.reports.opening_words import in_a_row, named, places
 from edgebench.reports.sentences import Name, Sentence, fill
 from edgebench.reports.table import flag_text
+from edgebench.reports.tool_method import told_by_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,6 +26,13 @@ def not_trusted(data: ReportData) -> Sentence:
     if all(cell.status == "failed" for cell in data.cells.values()) and data.cells:
         return (_("There is nothing to trust: every variant failed, see Failures."),)
     found = [*_whole_run(data), *_failed(data), *_flagged(data)]
+    if tools := told_by_tools(data):
+        found.append(
+            fill(
+                "the speed of {names}, which edgebench did not time: their tools told it",
+                names=named(tools),
+            )
+        )
     powers = [data.summaries(each, "mean_power_w") for each in data.workload_names]
     if powers and not any(powers):
         found.append((_("power, which was not measured"),))

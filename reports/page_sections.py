@@ -16,6 +16,7 @@ from edgebench.reports.features_table import features_tables
 from edgebench.reports.frameworks_table import framework_name, frameworks_table
 from edgebench.reports.history import history_view
 from edgebench.reports.languages import _
+from edgebench.reports.metered import meter_method
 from edgebench.reports.method import definitions, method, source_meanings, where_the_time_went
 from edgebench.reports.opening import opening
 from edgebench.reports.options import options
@@ -270,7 +271,7 @@ def _check(data: ReportData) -> dict[str, object]:
         "options": found,
         "options_table": options_table(data, found),
         "runs": runs_table(data),
-        "method": method(record),
+        "method": (*method(record, [each.record for each in data.parts]), *meter_method(data)),
         "definitions": definitions(data),
         "source_meanings": source_meanings(),
         "time": where_the_time_went(record),

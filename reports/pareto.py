@@ -13,6 +13,7 @@ from edgebench.reports.dominance import ALIKE_COST, Place, dominating
 from edgebench.reports.format import PERPLEXITY, Scale, percent, scale_for, shown
 from edgebench.reports.languages import N_, _, plural
 from edgebench.reports.languages.words import commas, lowered, paragraph
+from edgebench.reports.metered import why_apart
 from edgebench.reports.metric_names import label_of, metric_label
 from edgebench.reports.quality import quality_summaries
 from edgebench.reports.quantization import main_quality, speed_workload
@@ -212,7 +213,10 @@ def fronts(data: ReportData) -> Fronts | None:
     bars = _bars(data, workload)
     windows = windows_by_variant(data.run.trials, workload.name, workload.quality)
     count = max(map(len, windows.values()), default=0)
-    keys = [*COSTS, *(key for key in WHERE_MEASURED if data.summaries(speed, key))]
+    keys = [
+        *COSTS,
+        *(key for key in WHERE_MEASURED if data.summaries(speed, key) and not why_apart(data, key)),
+    ]
     found = [_front(data, speed, key, bars, windows) for key in keys]
     drawn = tuple(front for front in found if len(front.points) >= _LEAST)
     if not drawn:

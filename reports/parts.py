@@ -10,6 +10,8 @@ from edgebench.reports.facts import Banner, moment
 from edgebench.reports.format import Scale, duration, percent, quantity
 from edgebench.reports.languages import N_, _, plural
 from edgebench.reports.languages.words import commas, paragraph, semicolons
+from edgebench.reports.metered import meter_banners
+from edgebench.reports.metric_names import by_source
 from edgebench.reports.run_labels import machine_name
 from edgebench.reports.table_model import Column, Row, Table, TableTexts, Value
 from edgebench.reports.text import one_line
@@ -50,7 +52,13 @@ def part_banners(data: ReportData) -> tuple[Banner, ...]:
     """What limits a report of several runs, and of any: that trials are lost."""
     if not several(data):
         return tuple(_lost(data))
-    return (_combined(data), *_unfinished(data), *_damaged(data), *_lost(data))
+    return (
+        _combined(data),
+        *meter_banners(data),
+        *_unfinished(data),
+        *_damaged(data),
+        *_lost(data),
+    )
 
 
 def part_notes(data: ReportData) -> tuple[str, ...]:
@@ -73,6 +81,7 @@ def runs_table(data: ReportData) -> Table | None:
         ("engines", _("Engines")),
         ("edgebench", "edgebench"),
         ("seed", _("Seed")),
+        ("meter", _("Energy meter")),
         ("run", _("Run's id")),
     )
     # Where the ids are what the runs are called, they stand in front already.
@@ -109,6 +118,9 @@ def _texts(part: Part) -> tuple[str, ...]:
         one_line(commas(engines)) or "–",
         one_line(record.edgebench_version),
         str(record.seed),
+        one_line(by_source(record.meters[0].name, record.meters[0].source))
+        if record.meters
+        else "–",
         one_line(record.id),
     )
 

@@ -13,6 +13,7 @@ from edgebench.reports.format import NOT_MEASURED, duration, percent, scale_of, 
 from edgebench.reports.languages import _
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import commas, unstopped
+from edgebench.reports.metered import why_apart
 from edgebench.reports.metric_names import metric_label, metric_short
 from edgebench.reports.table_model import Column, Dress, Row, Table, TableTexts, Value, Where
 from edgebench.reports.table_values import value_of
@@ -134,7 +135,9 @@ def comparison_of(
     ]
     counted = [each for each in data.variant_ids if not data.is_broken(workload, each)]
     best = {
-        key: _best(key, {each: summaries[key][each] for each in counted}) if ranked else frozenset()
+        key: _best(key, {each: summaries[key][each] for each in counted})
+        if ranked and not why_apart(data, key)
+        else frozenset()
         for key in keys
     }
     shown_keys = {key: summaries[key] for key in keys}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from edgebench.reports.format import Scale
 
 ESTIMATED = N_("estimated")
+ENGINE = N_("engine")
 
 
 def value_of(summary: Summary, scale: Scale) -> Value:
@@ -32,6 +33,6 @@ def value_of(summary: Summary, scale: Scale) -> Value:
         unit=summary.unit,
         n=summary.n,
         source=summary.source,
-        # Wherever an estimate stands, it says so, whatever else stands in its column.
-        chip=_(ESTIMATED) if summary.source == ESTIMATED else "",
+        # Wherever one of these stands, it says so, whatever else stands in its column.
+        chip=_(summary.source) if summary.source in {ESTIMATED, ENGINE} else "",
     )

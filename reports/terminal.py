@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich import box
+from rich.console import Console
 from rich.table import Table as Printed
 from rich.text import Text
 
@@ -26,6 +27,18 @@ if TYPE_CHECKING:
 
 KEYS = ("decode_rate", "ttft_s", "prefill_rate", "peak_rss_bytes")
 """Four columns with intervals are what 80 characters hold."""
+
+ENERGY = "energy_per_token_j"
+"""A fifth one, where a meter told it, at the cost of intervals."""
+
+YIELDING = ("peak_rss_bytes", "prefill_rate")
+"""Whose intervals make room for it, the first one first."""
+
+_GAP = 3
+"""Characters between two columns."""
+
+WIDTH = 80
+"""Of a terminal, at least."""
 
 NO_ROOM = ("ttft_relative", "implied_bandwidth", "bandwidth_share")
 """Columns of the documents' tables that 80 characters have no room for."""
@@ -54,19 +67,51 @@ def comparison_table(data: ReportData) -> Printed:
     """The comparison of all workloads, readable at 80 columns.
 
     Each value is a median with its 95 % interval below it; the best one, and those that can't be
-    told apart from it, are green with a star.
+    told apart from it, are green with a star. Energy per token is there where it was measured,
+    without its interval, and where that makes room, in place of those of some others.
     """
     tables = comparison_rows(data)
+    energy = next(
+        (column for each in tables for column in each.columns if column.key == ENERGY), None
+    )
+    columns = _columns(tables[0], KEYS) if tables else []
+    if energy is not None:
+        for count in range(len(YIELDING) + 1):
+            wide = _comparison(tables, [*columns, energy], without=(ENERGY, *YIELDING[:count]))
+            if _fits(wide):
+                return wide
+    return _comparison(tables, columns)
+
+
+def _fits(table: Printed) -> bool:
+    """Whether a terminal holds a table; a long name is folded, a value is not."""
+    console = Console(width=WIDTH)
+    names, *values = table.columns
+    wide = sum(
+        _GAP + max(console.measure(each).maximum for each in (column.header, *column.cells))
+        for column in values
+    )
+    return (names.min_width or 0) + wide <= WIDTH
+
+
+def _comparison(
+    tables: Sequence[Table], columns: Sequence[Column], without: tuple[str, ...] = ()
+) -> Printed:
     table = Printed(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("variant", overflow="fold", ratio=1, min_width=12)
-    columns = _columns(tables[0], KEYS) if tables else []
     for column in columns:
         # A name may wrap, an interval had better not.
         table.add_column(column.short, justify="right", no_wrap=True)
     for comparison in tables:
-        _add(table, comparison, columns)
-    if any(value.best for each in tables for row in each.rows for value in row.values):
-        table.caption = "* the best, and what this run can't tell apart from it"
+        _add(table, comparison, columns, without=without)
+    values = [value for each in tables for row in each.rows for value in row.values]
+    captions = []
+    if any(value.best for value in values):
+        captions.append("* the best, and what this run can't tell apart from it")
+    if any(value.source == "engine" for value in values):
+        captions.append("engine: the framework's own tool told it")
+    if captions:
+        table.caption = "\n".join(captions)
         table.caption_justify = "left"
     return table
 
@@ -278,7 +323,8 @@ def _notes(comparison: Table, keys: tuple[str, ...]) -> list[tuple[int, str]]:
 def _cell(value: Value, *, interval: bool, number: int | None) -> Text:
     text = Text(f"{value.text}{'*' if value.best else ''}", style="green" if value.best else "")
     if value.chip:
-        text.append(f" {value.chip}", style="dim")
+        # A column without intervals is a narrow one.
+        text.append(f"{' ' if interval else chr(10)}{value.chip}", style="dim")
     if number and value.sort is None:
         text.append(f" ({number})", style="dim")
     shown = value.interval if interval else ""

@@ -159,6 +159,7 @@ class _Block:
             generate_tokens=prompt.generate_tokens,
             options=item.load_options,
             context_tokens=bench.context_tokens,
+            model_bytes=item.file.bytes,
         )
         if why := self._tool.refusal(wanted):
             raise RunnerRefusedError(why, reason="unsupported")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import time
 from dataclasses import replace
@@ -141,7 +143,9 @@ class AdbBoard:
         """
         if tool not in self._programs:
             parts = tool_parts(tool, tell)
-            below = f"tools/{parts[0].sha256[:HASH_DIGITS]}"
+            # All that is in the folder: a library that was taken away is then none of it.
+            known = json.dumps([(each.path, each.sha256) for each in parts])
+            below = f"tools/{hashlib.sha256(known.encode()).hexdigest()[:HASH_DIGITS]}"
             folder = self._copies.place(below, parts, tell, mode="755")
             made = Program(folder, tool.name, self.phone.abi, self.phone.programs)
             self._programs[tool] = made

@@ -138,7 +138,10 @@ class Adb:
         done = self._call([*self._words, "devices", *more], START_S)
         if done.code:
             raise diagnosis.adb_failed(done.err or done.out)
-        return done.out.partition("List of devices attached")[2].splitlines()
+        _, listed, devices = done.out.partition("List of devices attached")
+        if not listed:
+            raise diagnosis.no_list(shlex.join(self._words), done.out or done.err)
+        return devices.splitlines()
 
     def shell(self, command: str, timeout_s: float = QUICK_S) -> Done:
         """Run a command in the device's shell.

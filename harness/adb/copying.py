@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.adb.diagnosis import one_line
 from edgebench.harness.adb.phone import free_bytes
-from edgebench.harness.errors import BoardLinkError, BoardUnfitError
+from edgebench.harness.errors import BoardError, BoardLinkError, BoardUnfitError
 from edgebench.harness.store.space import human_bytes
 
 if TYPE_CHECKING:
@@ -104,15 +105,25 @@ class Copies:
         what = f"copying {part.path} to the device"
         tell(what, 0, part.bytes)
         half = f"{path}.part"
-        self.adb.push(part.file, half, LEAST_S + part.bytes / SLOWEST_BYTES_S)
+        try:
+            self.adb.push(part.file, half, LEAST_S + part.bytes / SLOWEST_BYTES_S)
+        except BoardError:
+            self._remove(half)
+            raise
         if self._sha256(PurePosixPath(half), part) != part.sha256:
-            self.adb.shell(f"rm -f {shlex.quote(half)}")
+            self._remove(half)
             msg = f"{part.path} was damaged on its way to the Android device {self.adb.serial}"
             raise BoardLinkError(msg, remedy="Try again, with another cable if it stays so.")
         done = self.adb.shell(
             f"chmod {mode} {shlex.join([half])} && mv {shlex.join([half, str(path)])}"
         )
         if done.code:
+            self._remove(half)
             msg = f"{path} can't be written on the device: {one_line(done.out)}"
             raise BoardUnfitError(msg)
         tell(what, part.bytes, part.bytes)
+
+    def _remove(self, half: str) -> None:
+        """Half a file takes space that is needed; a device that is gone keeps it."""
+        with contextlib.suppress(BoardError):
+            self.adb.shell(f"rm -f {shlex.quote(half)}")

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 CABLE: Final = "Is it plugged in, awake and unlocked? `adb devices` tells."
 MOST_TEXT: Final = 300
 
+LINKER: Final = "CANNOT LINK EXECUTABLE"
+"""In the line of Android's linker, which ends by a signal then."""
+CANNOT_START: Final = frozenset({126, 127})
+"""What a shell leaves with where a program can't be run, or is not there (POSIX)."""
+NO_PROGRAM: Final = ("not executable", "Exec format error", "bad ELF", "unexpected e_machine")
+
 _STATES: Final = {
     "unauthorized": (
         "does not trust this computer yet",
@@ -48,6 +54,12 @@ def no_adb() -> BoardError:
         remedy="Install Android's SDK Platform-Tools (Debian, Ubuntu: apt install adb), or give "
         "adb's path in EDGEBENCH_ADB.",
     )
+
+
+def no_list(words: str, said: str) -> BoardError:
+    """What was started as adb is something else."""
+    msg = f"`{words} devices` lists no devices, so {words} is no adb: it printed {_short(said)!r}"
+    return BoardUnfitError(msg, remedy="Give adb's path in EDGEBENCH_ADB.")
 
 
 def adb_failed(said: str) -> BoardError:
@@ -120,30 +132,59 @@ def push_failed(serial: str, target: str, said: str) -> BoardError:
     return BoardLinkError(f"{target} could not be copied to {serial}: {_short(said)}", remedy=CABLE)
 
 
-def cannot_start(tool: str, said: str, abi: str) -> BoardError | None:
-    """Why a tool can't be started on the device; None where that is not what happened."""
-    if missing := re.search(r'library "([^"]+)" not found', said):
-        return BoardUnfitError(
-            f"{tool} needs the library {missing[1]}, which is not on the device",
-            remedy=f"Put {missing[1]} beside the tool on this machine: it is copied with it.",
-        )
-    if "CANNOT LINK EXECUTABLE" in said:
-        return BoardUnfitError(
-            f"{tool} can't be linked on the device: {_line(said, 'CANNOT LINK')}",
-            remedy="Build it for this Android version, with the libraries that lie beside it.",
-        )
-    for sign in ("not executable", "Exec format error", "bad ELF", "unexpected e_machine"):
+def cannot_start(tool: str, said: str, abi: str, code: int | None) -> BoardError | None:
+    """Why a tool can't be started on the device; None where that is not what happened.
+
+    Args:
+        tool: its name.
+        said: all that was printed. What a tool prints after it has started is no reason: only a
+            line of the linker is, or that of a shell with its status for what can't be started.
+        abi: what the device runs.
+        code: the exit status; None where none was told.
+    """
+    linker = "\n".join(line for line in said.splitlines() if LINKER in line)
+    if linker:
+        return _cannot_link(tool, linker, abi)
+    if code not in {None, *CANNOT_START}:
+        return None
+    for sign in NO_PROGRAM:
         if sign in said:
-            return BoardUnfitError(
-                f"{tool} is not executable on the device: {_line(said, sign)}",
-                remedy=f"Build it for {abi} with the Android NDK.",
-            )
+            return _no_program(tool, _line(said, sign), abi)
     if "Permission denied" in said:
         return BoardUnfitError(
             f"{tool} may not be run on the device: {_line(said, 'Permission denied')}",
             remedy="Programs run below /data/local/tmp, and not on the SD card.",
         )
-    return None
+    if code is None:
+        return None
+    return BoardUnfitError(
+        f"{tool} can't be started on the device: {_last(said) or f'status {code}'}",
+        remedy="Is the interpreter or the loader that it names on the device? Build it with the "
+        "Android NDK.",
+    )
+
+
+def _cannot_link(tool: str, said: str, abi: str) -> BoardError:
+    """By what the linker says."""
+    if missing := re.search(r'library "([^"]+)" not found', said):
+        return BoardUnfitError(
+            f"{tool} needs the library {missing[1]}, which is not on the device",
+            remedy=f"Put {missing[1]} beside the tool on this machine: it is copied with it.",
+        )
+    for sign in NO_PROGRAM:
+        if sign in said:
+            return _no_program(tool, _line(said, sign), abi)
+    return BoardUnfitError(
+        f"{tool} can't be linked on the device: {_line(said, LINKER)}",
+        remedy="Build it for this Android version, with the libraries that lie beside it.",
+    )
+
+
+def _no_program(tool: str, said: str, abi: str) -> BoardError:
+    return BoardUnfitError(
+        f"{tool} is not executable on the device: {said}",
+        remedy=f"Build it for {abi} with the Android NDK.",
+    )
 
 
 def one_line(text: str) -> str:
@@ -164,6 +205,10 @@ def _named(device: Attached) -> str:
     told = [device.about, "" if device.state == "device" else device.state]
     more = ", ".join(one_line(each) for each in told if each)
     return f"{one_line(device.serial)} ({more})" if more else one_line(device.serial)
+
+
+def _last(said: str) -> str:
+    return _short(next((line for line in reversed(said.splitlines()) if line.strip()), ""))
 
 
 def _line(said: str, sign: str) -> str:

@@ -36,7 +36,7 @@ FLAGS: Final = {
 UNITS_S: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 DIGIT: Final = 0.01
-"""Of a speed, which it prints with two digits behind the point."""
+"""Of a speed or a time to first token, which it prints with two digits behind the point."""
 
 _TURN: Final = re.compile(
     r"(Prefill|Decode) Turn \d+: Processed ([0-9]{1,9}) tokens in (\S+) duration"
@@ -54,7 +54,9 @@ class LitertLm:
     engine = "LiteRT-LM"
     options = frozenset(FLAGS)
     changing = frozenset[str]()
-    caveat = ""
+    caveats = (
+        "LiteRT-LM's time to first token is its own sum of the prefill and a mean step of decoding",
+    )
 
     def refusal(self, wanted: Wanted) -> str:
         """It always begins with an empty cache."""
@@ -90,8 +92,15 @@ class LitertLm:
         info = "\n".join(texts[starts[-1] :])
         first = _number("a time to first token", _TTFT.search(info), "s")
         loaded = _number("a time to load", _LOADED.search(info), "ms")
+        prefill = _turn(info, "Prefill", wanted.prompt_tokens)
+        if first is not None and first + DIGIT < (prefill.seconds or 0.0):
+            msg = (
+                f"{PROGRAM} contradicts itself: a time to first token of {first:.6g} s, after a "
+                f"prefill of {prefill.seconds:.6g} s"
+            )
+            raise InvalidResultError(msg)
         return Told(
-            prefill=(_turn(info, "Prefill", wanted.prompt_tokens),),
+            prefill=(prefill,),
             decode=(_turn(info, "Decode", wanted.generate_tokens),),
             ttft_s=first,
             load_s=None if loaded is None else loaded / 1e3,

@@ -35,6 +35,8 @@ NS: Final = 1e9
 DIGIT: Final = 1e-5
 """Of a rate: it prints six digits, of which the last may be the fifth behind the point."""
 LONGEST: Final = 300
+LEAST_BITS: Final = 1
+"""No format has fewer for a weight; the smallest of GGUF, IQ1_S, has 1.56."""
 
 FLAGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -86,7 +88,7 @@ class LlamaBench:
     engine = "llama.cpp"
     options = frozenset(FLAGS)
     changing = frozenset({"mmap"})
-    caveat = ""
+    caveats = ()
 
     def refusal(self, wanted: Wanted) -> str:  # noqa: ARG002 - a Tool
         """It can measure all that has a length."""
@@ -115,7 +117,11 @@ class LlamaBench:
         records = [(found, line) for line in lines if (found := _record(line.text))]
         if not records:
             raise not_understood(self.program, lines, "line of JSON with samples_ns")
-        record, line = records[-1]
+        if len(records) > 1:
+            msg = f"{self.program} printed {len(records)} lines of results for one test"
+            raise InvalidResultError(msg)
+        record, line = records[0]
+        _check_model(record, wanted)
         prefills = ask.phase == "prefill"
         tokens = wanted.prompt_tokens if prefills else wanted.generate_tokens
         depth = wanted.depth_tokens + (0 if prefills else wanted.prompt_tokens)
@@ -138,7 +144,7 @@ class LlamaBench:
             decode=() if prefills else tuple(samples),
             engine_version=f"b{number} ({commit})" if number and commit else None,
             options=_options(record),
-            parameters=_parameters(record.get("model_n_params")),
+            parameters=_parameters(record.get("model_n_params"), wanted.model_bytes),
         )
 
 
@@ -175,11 +181,26 @@ def _check_rates(found: object, samples: Sequence[Sample]) -> None:
         check_agreement(LlamaBench.program, rate, sample.rate, DIGIT)
 
 
-def _parameters(found: object) -> int | None:
+def _check_model(record: Mapping[str, object], wanted: Wanted) -> None:
+    """That it is the model that was asked for: it tells the path that it was given."""
+    told = record.get("model_filename")
+    if told is not None and told != wanted.model:
+        msg = f"{LlamaBench.program} measured the model {_short(told)}, not {wanted.model}"
+        raise InvalidResultError(msg)
+
+
+def _parameters(found: object, model_bytes: int | None) -> int | None:
+    """The number of weights, if the model's file can hold so many."""
     if found is None:
         return None
     number = found if type(found) is int else 0
     checked(LlamaBench.program, "a number of weights", number, "weights")
+    if model_bytes is not None and number > model_bytes * 8 / LEAST_BITS:
+        msg = (
+            f"{LlamaBench.program} tells {number} weights, which can't be: the model has "
+            f"{model_bytes} bytes, less than {LEAST_BITS} bit a weight"
+        )
+        raise InvalidResultError(msg)
     return number
 
 

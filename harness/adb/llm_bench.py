@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,9 @@ FLAGS: Final[Mapping[str, str]] = MappingProxyType(
 COLUMNS: Final = ("backend", "threads", "precision", "memory", "dynamicOption", "mmap")
 NAMES: Final[Mapping[str, str]] = MappingProxyType({"dynamicOption": "dynamic_option"})
 
+_RULE: Final = re.compile(r":?-+:?")
+"""A cell of the line below a table's head."""
+
 
 class LlmBench:
     """Both phases of a generation in each start."""
@@ -52,9 +56,12 @@ class LlmBench:
     engine = "MNN"
     options = frozenset(FLAGS)
     changing = frozenset[str]()
-    caveat = (
-        "llm_bench divides by the tokens that were asked for: where the model ends its text "
-        "early, its decode rate is too high"
+    caveats = (
+        (
+            "llm_bench divides by the tokens that were asked for: where the model ends its text "
+            "early, its decode rate is too high"
+        ),
+        "llm_bench adds 8 to dynamic_option (modulo 8) where a prompt has more than 300 tokens",
     )
 
     def refusal(self, wanted: Wanted) -> str:
@@ -76,17 +83,22 @@ class LlmBench:
         return [Ask(tuple(arguments), "both", 1)] * repetitions
 
     def read(self, ask: Ask, wanted: Wanted, lines: Sequence[Line]) -> Told:  # noqa: ARG002 - a Tool
-        """The last row of its table."""
+        """The one row of its table."""
         rows = [_cells(line.text) for line in lines if line.text.startswith("|")]
         header = next((row for row in rows if "llm_demo" in row), None)
-        values = rows[-1] if rows else []
-        if header is None or len(values) != len(header) or values == header:
+        below = rows[rows.index(header) + 1 :] if header is not None else []
+        found = [each for each in below if not all(_RULE.fullmatch(cell) for cell in each)]
+        if header is None or not found or len(found[0]) != len(header):
             raise not_understood(self.program, lines, "table with the column llm_demo")
-        row = dict(zip(header, values, strict=True))
+        if len(found) > 1:
+            msg = f"{self.program} printed {len(found)} rows for one test"
+            raise InvalidResultError(msg)
+        row = dict(zip(header, found[0], strict=True))
+        _check_model(row, wanted)
         asked = f"prompt={wanted.prompt_tokens}<br>decode={wanted.generate_tokens}"
         if row["llm_demo"] != asked:
-            found = one_line(row["llm_demo"])[:LONGEST]
-            msg = f"{self.program} measured {found} where {asked} was asked for"
+            told = one_line(row["llm_demo"])[:LONGEST]
+            msg = f"{self.program} measured {told} where {asked} was asked for"
             raise InvalidResultError(msg)
         prefill, decode = _rates(row.get("speed(tok/s)", ""))
         return Told(
@@ -96,18 +108,40 @@ class LlmBench:
         )
 
 
+def _check_model(row: Mapping[str, str], wanted: Wanted) -> None:
+    """That it is the model that was asked for: it is named after the folder that it lies in."""
+    told = row.get("model", "")
+    name = PurePosixPath(wanted.model).name
+    if told and told != name:
+        msg = f"{LlmBench.program} measured the model {one_line(told)[:LONGEST]}, not {name}"
+        raise InvalidResultError(msg)
+
+
 def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def _rates(text: str) -> tuple[float, float]:
-    """``21.14 ± 0.00<br>9.12 ± 0.00``; not a number where it is something else."""
+    """``21.14 ± 0.00<br>9.12 ± 0.00``; not a number where it is something else.
+
+    Raises:
+        InvalidResultError: a deviation is not that of one repetition.
+    """
     found = []
     for part in text.split("<br>"):
+        rate, _, deviation = part.partition("±")
         try:
-            found.append(float(part.partition("±")[0]))
+            found.append(float(rate))
+            deviates = float(deviation or 0) > 0
         except ValueError:
             found.append(math.nan)
+            deviates = False
+        if deviates:
+            msg = (
+                f"{LlmBench.program} contradicts itself: one repetition that deviates by "
+                f"{one_line(deviation)[:LONGEST]} tokens/s"
+            )
+            raise InvalidResultError(msg)
     return (found[0], found[1]) if len(found) == 2 else (math.nan, math.nan)  # noqa: PLR2004
 
 

@@ -67,8 +67,11 @@ class EnergyLog:
                 each.read()
                 each.note_resolution()
             if last:
-                return
+                break
             self._ended.wait(STEP_S)
+        end_ns = time.perf_counter_ns()
+        for each in self._logs:
+            each.settle(end_ns)
 
 
 def energies(

@@ -84,7 +84,7 @@ class AndroidPreparation:
             return Prepared(tuple(items), (), {}, tasks=tasks)
         if note := self._room.contradiction():
             self._observer.note(note)
-        items = [self._making.not_even_fetched(item, source) for item in items]
+        items = self._making.not_even_fetched(items, source)
         if all(item.failure for item in items):
             return Prepared(tuple(items), (), {}, tasks=tasks)
         self._observer.preparing(f"fetching {scenario.model.name}")
@@ -92,16 +92,19 @@ class AndroidPreparation:
             source, sha256=scenario.model.sha256, progress=self._observer.transferring
         )
         made = [self._making.made_here(item, file) for item in items]
-        for caveat in dict.fromkeys(TOOLS[i.variant.runner].caveat for i in made if not i.failure):
-            if caveat:
-                self._observer.note(caveat)
+        made = list(map(_with_options_checked, made))
+        used = dict.fromkeys(each.variant.runner for each in made if not each.failure)
+        notes = [caveat for runner in used for caveat in TOOLS[runner].caveats]
+        for note in notes:
+            self._observer.note(note)
         return Prepared(
-            tuple(map(_with_options_checked, made)),
+            tuple(made),
             tuple(prompts),
             failures,
             file,
             tasks,
             quality_failures=no_texts,
+            notes=tuple(notes),
         )
 
     def _described(self, variant: ExpandedVariant) -> PreparedVariant:

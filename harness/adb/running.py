@@ -247,8 +247,10 @@ class Run:
     def _take(self, line: bytes) -> None:
         if line:
             text = line.decode("utf-8", "replace").rstrip("\r\n")
-            self._over = self._over or text == self._marks.over
-            self._lines.append(Line(text))
+            # A tool writes its progress over itself.
+            for part in text.split("\r"):
+                self._over = self._over or part == self._marks.over
+                self._lines.append(Line(part))
 
     def _late(self, limit_s: float) -> RunnerError:
         name = self._program.name
@@ -262,13 +264,13 @@ class Run:
 
     def _check(self) -> None:
         """Raise what the tool's end means."""
-        name, printed = self._program.name, "\n".join(line.text for line in self._lines)
-        at = self._exit_at()
+        name, at = self._program.name, self._exit_at()
+        printed = "\n".join(line.text for line in self._lines[:at])
         status = "" if at is None else self._lines[at].text.removeprefix(self._marks.exit)
         code = int(status) if re.fullmatch(r"[0-9]{1,3}", status) else None
         if code == 0:
             return
-        if unfit := diagnosis.cannot_start(name, printed, self._program.abi):
+        if unfit := diagnosis.cannot_start(name, printed, self._program.abi, code):
             raise unfit
         if code is None:
             msg = f"{name} can't be started on the device: {diagnosis.one_line(self.tail())[-300:]}"

@@ -32,6 +32,7 @@ class Wanted:
         options: the variant's, without those that shaped the model.
         context_tokens: room for so many tokens.
         usage: what the tool prints of its options; empty where that was not asked.
+        model_bytes: of the file or folder; None where that is not known.
     """
 
     model: str
@@ -41,6 +42,7 @@ class Wanted:
     options: Mapping[str, Scalar]
     context_tokens: int
     usage: str = ""
+    model_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,8 @@ class Tool(Protocol):
         """Those of the options whose name depends on the tool's version, which its usage tells."""
 
     @property
-    def caveat(self) -> str:
-        """What a reader of its figures must know; may be empty."""
+    def caveats(self) -> tuple[str, ...]:
+        """What a reader of its figures must know."""
 
     def refusal(self, wanted: Wanted) -> str:
         """Why it can't measure a workload; empty where it can."""

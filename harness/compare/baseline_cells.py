@@ -53,19 +53,28 @@ def kept(cell: SideCell) -> dict[str, Samples]:
 
 
 def shared_records(cells: Iterable[SideCell]) -> dict[str, MetricRecord]:
-    """Of each metric the unit, the source and the reason that most cells have."""
+    """Of each metric the unit, the source and the reason that most cells have.
+
+    The meter is that of all that have values: a cell that says none has this one.
+    """
+    meters: dict[str, set[str | None]] = defaultdict(set)
     heads: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     reasons: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     for cell in cells:
         for key, samples in kept(cell).items():
             heads[key][samples.unit, samples.source] += 1
+            if samples.values:
+                meters[key].add(samples.meter)
             if samples.reason is not None:
                 reasons[key][samples.reason,] += 1
     found = {}
     for key in sorted(heads):
         unit, source = _most_common(heads[key])
         reason = _most_common(reasons[key])[0] if key in reasons else None
-        found[key] = MetricRecord.model_validate({"unit": unit, "source": source, "reason": reason})
+        (meter,) = meters[key] if len(meters[key]) == 1 else (None,)
+        found[key] = MetricRecord.model_validate(
+            {"unit": unit, "source": source, "meter": meter, "reason": reason}
+        )
     return found
 
 
@@ -214,6 +223,7 @@ def _summary(samples: Samples, shared: MetricRecord) -> SummaryRecord:
     other = {
         "unit": samples.unit if samples.unit != shared.unit else None,
         "source": samples.source if samples.source != shared.source else None,
+        "meter": samples.meter if samples.meter != shared.meter else None,
         "reason": samples.reason if samples.reason != shared.reason else None,
     }
     return summary_of(samples).model_copy(update=other)
@@ -241,7 +251,8 @@ def _samples(
     if own.blocks >= len(blocks) or len(blocks[own.blocks]) != len(own.values):
         msg = f"the samples of {key} have not a block each"
         raise UnfitSamplesError(msg)
-    return Samples(tuple(own.values), blocks[own.blocks], unit, source)
+    meter = summary.meter or (shared.meter if shared else None)
+    return Samples(tuple(own.values), blocks[own.blocks], unit, source, meter=meter)
 
 
 def _packed(metrics: Mapping[str, Samples], cell: SideCell) -> str | None:

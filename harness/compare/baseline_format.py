@@ -73,6 +73,11 @@ class MetricRecord(Record):
 
     unit: str
     source: Source = Field(description="Who said so: our clock, the framework, or a computation.")
+    meter: str | None = Field(
+        default=None,
+        description="Of an energy or a power, what measured it, such as rapl:package; null where "
+        "that is not known, as in baselines of an older edgebench.",
+    )
     reason: str | None = Field(default=None, description="Why a cell has no value.")
 
 
@@ -85,6 +90,7 @@ class SummaryRecord(Record):
     n: int = Field(ge=0, description="How many samples there are.")
     unit: str | None = Field(default=None, description="Where it is not that of `metrics`.")
     source: Source | None = Field(default=None, description="Where it is not that of `metrics`.")
+    meter: str | None = Field(default=None, description="Where it is not that of `metrics`.")
     reason: str | None = Field(
         default=None, description="Why n is 0, where that is not the reason in `metrics`."
     )

@@ -29,6 +29,7 @@ from edgebench.harness.compare.sharing import shared_key
 from edgebench.harness.compare.verdicts import unsettled, verdict_of, worsening_of
 from edgebench.harness.compare.wanted import by_default
 from edgebench.harness.metrics.definitions import METRICS, metric
+from edgebench.harness.results.meters import METERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -223,7 +224,11 @@ def _unlike(mine: Samples, theirs: Samples) -> str:
     one, other = (
         "estimated" if each.source == "estimated" else "measured" for each in (mine, theirs)
     )
-    return "" if one == other else f"the baseline's is {one}, the candidate's {other}"
+    if one != other:
+        return f"the baseline's is {one}, the candidate's {other}"
+    if mine.meter != theirs.meter and mine.meter is not None and theirs.meter is not None:
+        return f"the baseline's meter is {mine.meter}, the candidate's {theirs.meter}"
+    return ""
 
 
 def _lacks(who: str, cell: SideCell, samples: Samples | None) -> str:
@@ -302,12 +307,30 @@ def _notes(matched: Matched, rows: Sequence[Compared], noise_floor: float) -> It
             yield f"{who}: {note}"
     if _known_by_name_only(matched.baseline, matched.candidate):
         yield "Nothing but the same `path:` says that both are of the same weights."
+    yield from _unknown_meters(rows)
     sampled = [row for row in rows if row.answer.p_worse is not None and row.metric not in FACTS]
     if any(not row.answer.paired for row in sampled) and noise_floor:
         yield (
             f"The two were measured at different times, so a difference of up to "
             f"{100 * noise_floor:g} % counts as noise. Both in the same blocks tell more, with "
             f"fewer repetitions: `edgebench run SCENARIO --against …`."
+        )
+
+
+def _unknown_meters(rows: Sequence[Compared]) -> Iterator[str]:
+    """That energies were compared of which nobody knows whether they are of one meter."""
+    energies = [row for row in rows if row.metric in METERED and row.answer.ratio is not None]
+    sides = {
+        who
+        for row in energies
+        for who, cell in (("baseline", row.pair.baseline), ("candidate", row.pair.candidate))
+        if cell.metrics[row.metric].meter is None
+    }
+    if sides:
+        whose = " and ".join(f"the {who}'s" for who in sorted(sides))
+        yield (
+            f"Nothing says which meter {whose} energies are of; those of different meters do not "
+            "compare."
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from edgebench.harness.compare.identity import HASH_DIGITS
 from edgebench.harness.compare.machines import ABSENT
 from edgebench.harness.compare.model import Differing
+from edgebench.harness.metrics.definitions import metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from edgebench.harness.compare.model import Side, SideCell
     from edgebench.harness.results.measured import Scalar
     from edgebench.harness.results.model import Artifact, TaskEngine, VariantRecord
+
+EDGEBENCH: Final = "edgebench"
+THE_TOOL: Final = "the framework's own tool"
 
 
 def option_text(value: Scalar) -> str:
@@ -41,6 +45,7 @@ def differing_variants(baseline: SideCell, candidate: SideCell) -> Iterator[Diff
     if own_tokens is not None and else_tokens is not None and own_tokens != else_tokens:
         yield Differing("context tokens", str(own_tokens), str(else_tokens), "option")
     yield from _engines(baseline, candidate)
+    yield from _timed_by(baseline, candidate)
     if mine.framework != theirs.framework:
         own_text, else_text = mine.framework or ABSENT, theirs.framework or ABSENT
         yield Differing("whose figures these are", own_text, else_text, "version")
@@ -109,6 +114,20 @@ def _engine(cell: SideCell) -> tuple[str | None, str | None]:
         return task.engine, task.engine_version
     variant: VariantRecord = cell.variant
     return variant.engine, variant.engine_version
+
+
+def _timed_by(baseline: SideCell, candidate: SideCell) -> Iterator[Differing]:
+    """Figures that a framework's own tool told on one side only: it may count otherwise."""
+    told: dict[tuple[bool, bool], list[str]] = {}
+    for key, mine in baseline.metrics.items():
+        theirs = candidate.metrics.get(key)
+        if theirs is not None and mine.values and theirs.values:
+            who = (mine.source == "engine", theirs.source == "engine")
+            told.setdefault(who, []).append(metric(key).label.lower())
+    for who, names in told.items():
+        if who[0] != who[1]:
+            own, else_ = (THE_TOOL if each else EDGEBENCH for each in who)
+            yield Differing(f"who measured {', '.join(names)}", own, else_, "version")
 
 
 def _artifact(artifact: Artifact) -> str:

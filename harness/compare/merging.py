@@ -172,9 +172,16 @@ def _samples(key: str, cell: SideCell, found: Sequence[Samples]) -> Samples:
     if len({each.source == "estimated" for each in present}) > 1:
         reason = "it is estimated in some of its runs and measured in others"
         return Samples((), (), newest.unit, newest.source, reason)
+    meters = list(dict.fromkeys(each.meter for each in present))
+    named = [each for each in meters if each is not None]
+    if len(named) > 1:
+        reason = f"its runs are of different meters, {' and '.join(named)}"
+        return Samples((), (), newest.unit, newest.source, reason)
     return Samples(
         values=tuple(value for each in present for value in each.values),
         blocks=tuple(block for each in present for block in each.blocks),
         unit=newest.unit,
         source=newest.source,
+        # Where one of them does not tell, it is not known of all.
+        meter=meters[0] if len(meters) == 1 else None,
     )

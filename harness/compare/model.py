@@ -52,6 +52,7 @@ class Samples:
         blocks: of each value its block.
         unit, source: of all values.
         reason: why there are none; None where there are some.
+        meter: of an energy or a power, what measured it; None where that is not known.
     """
 
     values: tuple[float, ...]
@@ -59,6 +60,7 @@ class Samples:
     unit: str
     source: Source
     reason: str | None = None
+    meter: str | None = None
 
     def by_block(self) -> dict[BlockKey, float]:
         """The median of each block, in the order of the first value.

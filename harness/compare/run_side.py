@@ -9,6 +9,7 @@ from edgebench.harness.compare.identity import TESTING_RUNNER, hashes_of, model_
 from edgebench.harness.compare.model import Samples, Side, SideCell, SideRun
 from edgebench.harness.quality.cell import windows_by_variant
 from edgebench.harness.records import with_loads
+from edgebench.harness.results.meters import meter_of, of_its_meter
 from edgebench.harness.results.run import refuse_strays
 from edgebench.harness.results.summary import summarize, weakest
 
@@ -63,8 +64,8 @@ def side_of_run(run: Run, *, label: str | None = None) -> Side:
             rated = ()
             kind = "task_load" if workload.task else "load"
             metrics = {
-                **_samples(loads[variant.id, kind], side_run.session),
-                **_samples(by_cell[variant.id, workload.name], side_run.session),
+                **_samples(record, loads[variant.id, kind], side_run.session),
+                **_samples(record, by_cell[variant.id, workload.name], side_run.session),
             }
         has_result = cell.status in ("ok", "partial")
         cells[variant.id, workload.name] = SideCell(
@@ -123,15 +124,15 @@ def _by_cell(
     return by_cell, loads
 
 
-def _samples(trials: Iterable[Trial], session: str) -> dict[str, Samples]:
+def _samples(record: RunRecord, trials: Iterable[Trial], session: str) -> dict[str, Samples]:
     found: dict[str, list[tuple[BlockKey, Measured]]] = defaultdict(list)
     for trial in trials:
-        for key, measured in trial.metrics.items():
+        for key, measured in of_its_meter(record, trial).items():
             found[key].append(((session, trial.block), measured))
-    return {key: _of_metric(each) for key, each in found.items()}
+    return {key: _of_metric(each, meter_of(record, key)) for key, each in found.items()}
 
 
-def _of_metric(found: Sequence[tuple[BlockKey, Measured]]) -> Samples:
+def _of_metric(found: Sequence[tuple[BlockKey, Measured]], meter: str | None) -> Samples:
     present = [(block, each.value, each) for block, each in found if each.value is not None]
     if not present:
         first = found[0][1]
@@ -144,6 +145,7 @@ def _of_metric(found: Sequence[tuple[BlockKey, Measured]]) -> Samples:
         blocks=tuple(block for block, _, _ in present),
         unit=first.unit,
         source=weakest(each.source for _, _, each in present),
+        meter=meter,
     )
 
 

@@ -48,7 +48,8 @@ def bound_check(name: str, cell: SideCell, key: str, asked: Asked, kind: Side) -
     assert bound is not None
     samples = cell.metrics[key]
     unit, label = metric(key).unit or samples.unit, metric(key).label
-    if samples.source == "estimated" and samples.values:
+    estimated = samples.source == "estimated" and bool(samples.values)
+    if estimated:
         label += " (estimated)"
     value: float | None = None
     detail = ""
@@ -76,6 +77,7 @@ def bound_check(name: str, cell: SideCell, key: str, asked: Asked, kind: Side) -
         unit=unit,
         confidence=asked.confidence,
         detail=detail,
+        estimated=estimated,
     )
 
 

@@ -129,6 +129,7 @@ def change_check(
         confidence=asked.confidence,
         detail=outcome.detail,
         compared=row,
+        estimated=row is not None and row.estimated,
     )
 
 

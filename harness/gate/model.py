@@ -65,6 +65,7 @@ class Check:
         gone: the baseline's cell, where it vanished; the candidate's where it failed.
         allowance: that covers it, or that covered it until it expired.
         undecided: whether the samples can't decide it, whatever the policy makes of that.
+        estimated: whether its value is computed from a model of power, not measured.
     """
 
     cell: str
@@ -82,6 +83,7 @@ class Check:
     gone: SideCell | None = None
     allowance: Allowance | None = None
     undecided: bool = False
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

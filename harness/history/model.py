@@ -123,6 +123,7 @@ class Subject:
         machine: the fingerprint.
         model, weights: the name, and what tells which weights: the source and a hash.
         variant: the id; `identity` holds what it was made of.
+        meter: of an energy or a power, what measured it; empty where that is not known.
         testing: whether the testing runner made it up.
         identity: all that must be equal, as text.
     """
@@ -136,6 +137,7 @@ class Subject:
     metric: str
     unit: str
     source: str
+    meter: str
     testing: bool
     identity: str
 
@@ -146,8 +148,15 @@ class Subject:
 
     @property
     def cell(self) -> str:
-        """The same without metric, unit and source: an object of JSON."""
-        return self.identity.removesuffix(f" {self.metric} {self.unit} {self.source}")
+        """The same without metric, unit, source and meter: an object of JSON."""
+        return self.identity.removesuffix(
+            measured_by(self.metric, self.unit, self.source, self.meter)
+        )
+
+
+def measured_by(metric: str, unit: str, source: str, meter: str) -> str:
+    """The end of an identity: what was measured, and by what."""
+    return f" {metric} {unit} {source}" + (f" {meter}" if meter else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from edgebench.harness.compare.identity import TESTING_RUNNER, model_text
-from edgebench.harness.history.model import Point, Points, RunFacts, Series, Setup, Subject
+from edgebench.harness.history.model import (
+    Point,
+    Points,
+    RunFacts,
+    Series,
+    Setup,
+    Subject,
+    measured_by,
+)
+from edgebench.harness.results.meters import meter_of
 from edgebench.harness.store.store import AS_PUBLISHED
 
 if TYPE_CHECKING:
@@ -119,6 +128,7 @@ def _of_cell(
     for key, summary in cell.metrics.items():
         if summary.median is None:
             continue
+        meter = meter_of(record, key) or ""
         subject = Subject(
             machine=machine,
             model=model_text(record, "name"),
@@ -130,8 +140,10 @@ def _of_cell(
             unit=summary.unit,
             source=summary.source,
             testing=variant.runner == TESTING_RUNNER,
-            # An estimate and a measurement differ by the model, not by what was changed.
-            identity=f"{written} {key} {summary.unit} {summary.source}",
+            meter=meter,
+            # An estimate and a measurement differ by the model, not by what was changed; two
+            # meters by what they cover.
+            identity=f"{written}{measured_by(key, summary.unit, summary.source, meter)}",
         )
         point = Point(run, summary.median, summary.ci_low, summary.ci_high, summary.n, setup)
         yield subject, point

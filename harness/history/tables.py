@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from edgebench.harness.history.model import Selection
 
-VERSION = 4
+VERSION = 5
 """Of the tables, and of what tells one series from another. An index of another version is made
 again."""
 
@@ -29,7 +29,7 @@ CREATE TABLE runs (
 CREATE TABLE subjects (
     number INTEGER PRIMARY KEY, identity TEXT UNIQUE, machine TEXT, model TEXT, weights TEXT,
     variant TEXT, workload TEXT, scenario TEXT, metric TEXT, unit TEXT, source TEXT,
-    testing INTEGER
+    meter TEXT, testing INTEGER
 );
 CREATE TABLE setups (number INTEGER PRIMARY KEY, said TEXT UNIQUE);
 """
@@ -38,7 +38,8 @@ _RUN = (
     "id, path, created_at, moment, scenario, cpu_model, version, sha, branch, committed_at, dirty"
 )
 _SUBJECT = (
-    "machine, model, weights, variant, workload, scenario, metric, unit, source, testing, identity"
+    "machine, model, weights, variant, workload, scenario, metric, unit, source, meter, testing, "
+    "identity"
 )
 
 
@@ -178,7 +179,7 @@ def series(connection: sqlite3.Connection, selection: Selection) -> Iterator[Ser
     for fields in connection.execute(
         f"SELECT number, {_SUBJECT} FROM subjects"  # noqa: S608 - our own names
     ).fetchall():
-        number, subject = fields[0], Subject(*(*fields[1:10], bool(fields[10]), fields[11]))
+        number, subject = fields[0], Subject(*(*fields[1:11], bool(fields[11]), fields[12]))
         if not selection.takes(subject):
             continue
         columns = packed.of_subject(connection, number)
@@ -203,11 +204,11 @@ def _subject(connection: sqlite3.Connection, subject: Subject, numbers: dict[str
     if found is not None:
         return found
     number = connection.execute(
-        f"INSERT INTO subjects ({_SUBJECT}) VALUES ({_marks(11)})",  # noqa: S608 - our own names
+        f"INSERT INTO subjects ({_SUBJECT}) VALUES ({_marks(12)})",  # noqa: S608 - our own names
         (
             *(subject.machine, subject.model, subject.weights, subject.variant),
             *(subject.workload, subject.scenario, subject.metric, subject.unit),
-            *(subject.source, subject.testing, subject.identity),
+            *(subject.source, subject.meter, subject.testing, subject.identity),
         ),
     ).lastrowid
     assert number is not None

@@ -383,8 +383,8 @@ _ALL = (
         "J/token",
         "J/token",
         "lower",
-        "Energy of the decode window divided by the tokens produced in it, from a cumulative "
-        "counter read at the window's edges. Idle power is not taken off.",
+        "Energy of the decode window divided by the tokens produced in it: a cumulative counter, "
+        "interpolated at the window's edges. Idle power is not taken off.",
     ),
     Metric(
         "prefill_energy_j",

@@ -45,3 +45,7 @@ class BandwidthRecord(Record):
         default=False,
         description="Whether other processes took the CPUs meanwhile, so that it may be more.",
     )
+    at_most_bytes_per_s: Speed | None = Field(
+        default=None,
+        description="Of a disturbed reading, what it could have been with all CPUs; else null.",
+    )

@@ -9,6 +9,7 @@ from edgebench.harness.mbu import is_above
 from edgebench.harness.metrics import statistics
 from edgebench.harness.quality.cell import quality_cell
 from edgebench.harness.results.cell import Cell, Flag, Summary
+from edgebench.harness.results.meters import of_its_meter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,10 +85,10 @@ def _cell(
             "n": len(measured),
             "n_warmup": sum(trial.phase == "warmup" for trial in trials),
             "n_failed": len(failed),
-            "flags": _flags(record, measured, trials, failed=bool(failed), lasting=lasting),
+            "flags": _flags(record, measured, trials, loads, failed=bool(failed), lasting=lasting),
             "metrics": {
-                **_summaries(trial for trial in loads if trial.status == "ok"),
-                **_summaries(measured),
+                **_summaries(record, (trial for trial in loads if trial.status == "ok")),
+                **_summaries(record, measured),
             }
             if measured and figures
             else {},
@@ -96,10 +97,10 @@ def _cell(
     )
 
 
-def _summaries(trials: Iterable[Trial]) -> dict[str, Summary]:
+def _summaries(record: RunRecord, trials: Iterable[Trial]) -> dict[str, Summary]:
     samples: dict[str, list[tuple[int, Measured]]] = defaultdict(list)
     for trial in trials:
-        for key, measured in trial.metrics.items():
+        for key, measured in of_its_meter(record, trial).items():
             samples[key].append((trial.block, measured))
     return {key: _summary(pairs) for key, pairs in samples.items()}
 
@@ -132,7 +133,13 @@ def weakest(sources: Iterable[Source]) -> Source:
 
 
 def _flags(
-    record: RunRecord, measured: list[Trial], trials: list[Trial], *, failed: bool, lasting: bool
+    record: RunRecord,
+    measured: list[Trial],
+    trials: list[Trial],
+    loads: list[Trial],
+    *,
+    failed: bool,
+    lasting: bool,
 ) -> list[Flag]:
     protocol = record.protocol
     flags: list[Flag] = []
@@ -157,7 +164,7 @@ def _flags(
         flags.append("cut_by_budget")
     if record.quick:
         flags.append("quick")
-    if measured and is_above(record, measured[0].variant, measured):
+    if measured and is_above(record, measured[0].variant, measured, loads):
         flags.append("above_bandwidth")
     return flags
 

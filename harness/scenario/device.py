@@ -39,6 +39,12 @@ def power_conflicts(power: Mapping[str, object]) -> list[Finding]:
     kind = meter.partition(":")[0] if isinstance(meter, str) else None
     if kind is not None and kind not in KINDS:
         findings.append(Finding(("meter",), unknown(f"no meter is a {quote(kind)}", kind, KINDS)))
+    if kind == "external" and command is None:
+        message = (
+            "an external meter is a command that prints its readings: write it beside this, as "
+            "command, or leave meter out"
+        )
+        findings.append(Finding(("meter",), message))
     if isinstance(command, str):
         try:
             shlex.split(command)

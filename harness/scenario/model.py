@@ -23,13 +23,11 @@ from edgebench.harness.scenario.device import Device, Power
 from edgebench.harness.scenario.expand import ExpandedVariant, expand
 from edgebench.harness.scenario.quality import Quality
 from edgebench.harness.scenario.requirements import Requirements
-from edgebench.harness.scenario.sustained import LEAST_S, MOST_S, sustained_conflicts
+from edgebench.harness.scenario.sustained import Lasting, sustained_conflicts
 from edgebench.harness.scenario.values import (
-    DURATION_SCHEMA,
     SCHEMA_VERSION,
     Comparison,
     Digest,
-    Duration,
     FormatVersion,
     Label,
     Location,
@@ -173,7 +171,7 @@ class Workload(Written):
         description="How many tokens to generate, exactly; a time per token needs two. Every "
         "workload with a prompt and without a task has it.",
     )
-    sustained: Annotated[Duration, Field(ge=LEAST_S, le=MOST_S), DURATION_SCHEMA] | None = Field(
+    sustained: Lasting | None = Field(
         default=None,
         description="Generate again and again for so long, such as 10m, and watch rate, clock, "
         "temperature and power. See docs/sustained.md.",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import AfterValidator
 
 from edgebench.harness.scenario.problems import Finding
 from edgebench.harness.scenario.quantities import amount
+from edgebench.harness.scenario.values import DURATION_SCHEMA, Duration, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -14,6 +17,24 @@ if TYPE_CHECKING:
 LEAST_S: Final = 10.0
 """Shorter work shows nothing of heat, and no fall of the rate can be told from noise in it."""
 MOST_S: Final = 86_400.0
+
+
+def _lasting(seconds: float) -> float:
+    """That long, where it is neither too short nor too long."""
+    if seconds < LEAST_S:
+        message = (
+            f"must last at least {LEAST_S:g} s, got {seconds:g} s: shorter work shows nothing of "
+            "heat"
+        )
+        raise refusal(message)
+    if seconds > MOST_S:
+        message = f"must last at most {MOST_S / 3600:g} h, got {seconds / 3600:.4g} h"
+        raise refusal(message)
+    return seconds
+
+
+Lasting = Annotated[Duration, AfterValidator(_lasting), DURATION_SCHEMA]
+"""How long work is sustained, in seconds."""
 
 
 def sustained_conflicts(

@@ -23,13 +23,15 @@ LABEL: Final = (
     r"^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f\x7f-\x9f])?$"
 )
 SHA256: Final = r"^[0-9a-f]{64}$"
+NOT_BLANK: Final = r"\S"
 _LONGEST_LABEL: Final = 200
 
 PATTERN_WORDS: Final[Mapping[str, str]] = {
     SLUG: "must be letters, digits, '.', '_' and '-', a letter or digit first",
     OPTION_NAME: "an option's name must be letters, digits, '.', '_' and '-', a letter first",
-    LABEL: "must be one line of text without spaces at its ends",
+    LABEL: "must be one line of text without control characters, and without spaces at its ends",
     SHA256: "must be 64 digits out of 0-9 and a-f",
+    NOT_BLANK: "must not be blank",
 }
 """What each pattern asks for, in words."""
 
@@ -141,7 +143,7 @@ def _quantization(value: object) -> OptionValue:
 Slug = Annotated[str, Field(pattern=SLUG, max_length=80)]
 Label = Annotated[str, Field(pattern=LABEL, max_length=_LONGEST_LABEL)]
 Location = Annotated[str, Field(pattern=LABEL, max_length=4096)]
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(min_length=1, pattern=NOT_BLANK)]
 Digest = Annotated[str, Field(pattern=SHA256)]
 
 

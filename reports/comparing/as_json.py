@@ -189,6 +189,7 @@ def _check(check: Check) -> dict[str, object]:
         "kind": check.kind,
         "status": check.status,
         "undecided": check.undecided,
+        "estimated": check.estimated,
         "severity": check.severity,
         "limit": check.limit,
         "value": check.value,

@@ -125,13 +125,20 @@ def _facts(side: Side, path: str) -> Iterator[Text]:
         "model": side.model_name,
         "measured": ", ".join(moment(each.created_at) for each in side.runs),
         "commit": commit(newest.commit) or "not known",
+        "meter": ", ".join(_meters(side)),
     }
     for name, value in facts.items():
-        if name == "model" and not value:
+        if name in {"model", "meter"} and not value:
             continue  # What another tool measured is of none.
         yield Text(f"{name:<10}{one_line(value)}")
     for note in side.notes:
         yield Text(f"{'note':<10}{one_line(note)}")
+
+
+def _meters(side: Side) -> list[str]:
+    """What its energies are of, each once."""
+    found = (each.meter for cell in side.cells.values() for each in cell.metrics.values())
+    return list(dict.fromkeys(each for each in found if each is not None))
 
 
 def _cells(side: Side, wanted: Wanted) -> Iterator[RenderableType]:

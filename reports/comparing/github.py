@@ -69,7 +69,10 @@ def _shown(each: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _title(check: Check) -> str:
-    return f"{check.cell}: {words.metric_label(check.metric)}" if check.metric else check.cell
+    if not check.metric:
+        return check.cell
+    estimated = words.ESTIMATED if check.estimated else ""
+    return f"{check.cell}: {words.metric_label(check.metric)}{estimated}"
 
 
 def _message(check: Check) -> str:

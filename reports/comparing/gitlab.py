@@ -23,8 +23,8 @@ def gate_metrics(gate: Gate) -> str:
     """The candidate's figures as OpenMetrics text, and how many limits came out how.
 
     A family for each metric, ``edgebench_KEY``, in the unit in which results are stored, with the
-    labels `variant` and `workload`. Four digits, for GitLab compares values as text and
-    lists each that changed. What was not measured is left out.
+    labels `variant` and `workload`, and of an estimate `source`. Four digits, for GitLab compares
+    values as text and lists each that changed. What was not measured is left out.
     """
     by_metric: dict[str, list[Compared]] = defaultdict(list)
     for row in gate.comparison.rows:
@@ -69,7 +69,8 @@ def _name(key: str) -> str:
 
 def _labels(row: Compared) -> str:
     variant, workload = row.pair.candidate.variant.id, row.pair.candidate.workload.name
-    return f'{{variant="{_label(variant)}",workload="{_label(workload)}"}}'
+    source = ',source="estimated"' if row.estimated else ""
+    return f'{{variant="{_label(variant)}",workload="{_label(workload)}"{source}}}'
 
 
 def _label(text: str) -> str:

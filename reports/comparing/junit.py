@@ -93,7 +93,8 @@ def _test(suite: ET.Element, check: Check) -> None:
 def _name(check: Check) -> str:
     """What is asked of the cell, such as ``decode_rate: at most 5 % worse``."""
     asked = words.limit(check)
-    return one_line(f"{check.metric}: {asked}" if check.metric else asked)
+    estimated = words.ESTIMATED if check.estimated else ""
+    return one_line(f"{check.metric}{estimated}: {asked}" if check.metric else asked)
 
 
 def _whole(check: Check) -> str:

@@ -282,9 +282,7 @@ def _decided_by(gate: Gate) -> str:
 
 
 def _metric(check: Check) -> str:
-    if check.compared is not None:
-        return within(words.row_name(check.compared))
-    return within(words.metric_name(check.metric)) if check.metric else ""
+    return within(words.check_metric(check))
 
 
 def _list(title: str, lines: Iterable[str]) -> Iterator[Block]:

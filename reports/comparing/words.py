@@ -43,6 +43,9 @@ RESULTS: dict[Result, str] = {
 }
 """What became of a gate."""
 
+ESTIMATED = " (estimated)"
+"""Behind the name of what is computed from a model of power, not measured."""
+
 _MOST_DIGITS = 6
 _SHORT_SHA = 10
 
@@ -117,7 +120,14 @@ def metric_name(key: str) -> str:
 
 def row_name(row: Compared) -> str:
     """The same of what was compared; an estimate says that it is one."""
-    return metric_name(row.metric) + (" (estimated)" if row.estimated else "")
+    return metric_name(row.metric) + (ESTIMATED if row.estimated else "")
+
+
+def check_metric(check: Check) -> str:
+    """What a limit is on, as `row_name`; empty where it is on the cell itself."""
+    if not check.metric:
+        return ""
+    return metric_name(check.metric) + (ESTIMATED if check.estimated else "")
 
 
 def metric_label(key: str) -> str:

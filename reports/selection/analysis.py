@@ -9,6 +9,7 @@ from edgebench.reports.broken import broken_text
 from edgebench.reports.languages import _
 from edgebench.reports.languages.recorded import recorded
 from edgebench.reports.languages.words import unstopped
+from edgebench.reports.opening_words import named
 from edgebench.reports.selection.front import dominated_by
 from edgebench.reports.selection.goals import GOAL_NAMES, stands_of
 from edgebench.reports.selection.last import Last
@@ -237,13 +238,13 @@ def _failed(data: ReportData, variant: VariantRecord, stands: Stands) -> Iterato
 
 def _broken(data: ReportData, variant: VariantRecord, stands: Stands) -> Iterator[Sentence]:
     """Where a variant has values that can't be right."""
-    for workload in stands.workloads:
-        if data.is_broken(workload, variant.id):
-            yield fill(
-                "Its figures on {workload} are {left_out}.",
-                workload=Name(workload),
-                left_out=broken_text(),
-            )
+    broken = [each for each in stands.workloads if data.is_broken(each, variant.id)]
+    if broken:
+        yield fill(
+            "Its figures on {workload} are {left_out}.",
+            workload=named(broken),
+            left_out=broken_text(),
+        )
 
 
 def _weights(requirements: Requirements) -> dict[str, float]:

@@ -18,6 +18,7 @@ from edgebench.reports.broken import broken_text
 from edgebench.reports.format import CHANGE, scale_of, shown
 from edgebench.reports.languages import N_, _
 from edgebench.reports.languages.recorded import recorded
+from edgebench.reports.metered import why_apart
 from edgebench.reports.quality import not_rated, quality_summaries
 from edgebench.reports.quantization import main_quality
 from edgebench.reports.selection.last import Last
@@ -88,6 +89,8 @@ class Stands:
         windows: of that text, by variant.
         samples: of the prompts.
         by_goal: by goal and variant.
+        apart: by goal whose values do not compare, such as energies of two meters, why; nobody has
+            a value of it then.
     """
 
     workloads: tuple[str, ...]
@@ -96,6 +99,7 @@ class Stands:
     windows: Mapping[str, Sequence[WindowRecord]]
     samples: Samples
     by_goal: Mapping[str, Mapping[str, Stand]]
+    apart: Mapping[str, str]
 
     def scale(self, goal: str, values: Sequence[float]) -> Scale:
         """The unit in which values of a goal are shown."""
@@ -149,14 +153,20 @@ def stands_of(data: ReportData) -> Stands:
 
 def _stands(data: ReportData) -> Stands:
     workloads = common_workloads(data)
+    apart: dict[str, str] = {goal: why for goal in PROMPT_GOALS if (why := why_apart(data, goal))}
     samples = samples_of(data, frozenset(PROMPT_GOALS))
     by_goal: dict[str, Mapping[str, Stand]] = {
-        goal: {each: _prompts(data, samples, workloads, each, goal) for each in data.variant_ids}
+        goal: {
+            each: _nothing(metric(goal).unit, apart[goal])
+            if goal in apart
+            else _prompts(data, samples, workloads, each, goal)
+            for each in data.variant_ids
+        }
         for goal in PROMPT_GOALS
     }
     text, against_reference, windows, by_goal[QUALITY] = _quality(data)
     ordered: dict[str, Mapping[str, Stand]] = {goal: by_goal[goal] for goal in OBJECTIVES}
-    return Stands(workloads, text, against_reference, windows, samples, ordered)
+    return Stands(workloads, text, against_reference, windows, samples, ordered, apart)
 
 
 def common_workloads(data: ReportData) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from edgebench.reports.selection.goals import GOAL_NAMES
 from edgebench.reports.selection.limits import limit_texts
 from edgebench.reports.selection.score import contenders, score_words
 from edgebench.reports.sentences import Name, fill, listed
+from edgebench.reports.tool_method import told_by_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,6 +55,12 @@ def sentences(
         yield fill(
             "The variants are of several runs: what differs between them is also the machines' or "
             "the days'."
+        )
+    if tools := told_by_tools(data):
+        yield fill(
+            "Edgebench did not time {variants}: their own tools told how fast they are, each as it "
+            "counts; the notes of the run say more.",
+            variants=names(tools),
         )
     if len(analysis.left) > 1:
         yield from _front(analysis)
@@ -143,11 +150,14 @@ def _front(analysis: Analysis) -> Iterator[Sentence]:
         )
     else:
         yield fill("Judged by {goals}, no variant is dominated by another one.", goals=goals)
+    apart = analysis.stands.apart
     for goal, (variant, reason) in analysis.absent.items():
-        if goal in analysis.not_weighed:
+        if goal in analysis.not_weighed and goal not in apart:
             continue
         message = (
-            N_("Left out is {goal}, which was not measured: {reason}.")
+            N_("Left out is {goal}, whose values do not compare: {reason}.")
+            if goal in apart
+            else N_("Left out is {goal}, which was not measured: {reason}.")
             if goal in analysis.nowhere
             else N_("Left out is {goal}, which not all of them have; {variant}: {reason}.")
         )
@@ -168,9 +178,19 @@ def _weights(analysis: Analysis) -> Iterator[Sentence]:
     if analysis.weights_given:
         yield fill("Weighed as asked: {shares}.", shares=shares)
     elif analysis.not_weighed:
+        message = (
+            N_(
+                "Nothing of what should be weighed can be compared ({goals}), so that this is "
+                "ignored, and all else is weighed alike: {shares}."
+            )
+            if _none_compares(analysis)
+            else N_(
+                "Nothing of what should be weighed was measured ({goals}), so that this is "
+                "ignored, and all else is weighed alike: {shares}."
+            )
+        )
         yield fill(
-            "Nothing of what should be weighed was measured ({goals}), so that this is ignored, "
-            "and all else is weighed alike: {shares}.",
+            message,
             goals=_goals(analysis.not_weighed),
             shares=shares,
         )
@@ -179,10 +199,17 @@ def _weights(analysis: Analysis) -> Iterator[Sentence]:
 
 
 def _not_weighed(analysis: Analysis) -> Sentence:
-    return fill(
-        "The weight that was asked for is ignored, since it was not measured: {goals}.",
-        goals=_goals(analysis.not_weighed),
+    message = (
+        N_("The weight that was asked for is ignored, since the values do not compare: {goals}.")
+        if _none_compares(analysis)
+        else N_("The weight that was asked for is ignored, since it was not measured: {goals}.")
     )
+    return fill(message, goals=_goals(analysis.not_weighed))
+
+
+def _none_compares(analysis: Analysis) -> bool:
+    """Whether all that was to be weighed and is not was measured, by different meters."""
+    return all(each in analysis.stands.apart for each in analysis.not_weighed)
 
 
 def _goals(goals: Sequence[str]) -> str:

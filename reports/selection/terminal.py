@@ -157,6 +157,7 @@ def _table(table: Table) -> Printed:
 def _cells(row: Row, count: int) -> Iterable[Text]:
     for value in row.values[:count]:
         text = Text(value.text + (" *" if value.best else ""), style="green" if value.best else "")
-        if value.interval:
-            text.append(f"\n{value.interval}", style="dim")
+        # Below the value, for the columns are narrow.
+        for below in filter(None, (value.interval, value.chip)):
+            text.append(f"\n{below}", style="dim")
         yield text

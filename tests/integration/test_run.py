@@ -411,6 +411,20 @@ def test_an_interrupted_run_exits_130_and_says_how_to_go_on(
     assert (folder / "report.html").exists()
 
 
+def test_a_run_that_is_interrupted_before_anything_was_measured_says_only_that(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """Nothing failed: it is not told that nothing could be run."""
+    with start(make_scenario(SLOW, measure=MANY), tmp_path / "out") as process:
+        until(process, "block 1")
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate()
+    assert process.returncode == 130
+    assert "edgebench: interrupted" in errors
+    assert "nothing could be run" not in errors
+    assert "choose" not in (output or "")
+
+
 def test_a_run_is_not_resumed_with_another_model(killed: Path, tmp_path: Path) -> None:
     """Other weights under the same name would mix two models in one table: refused."""
     (tmp_path / "model.bin").write_bytes(b"other weights")

@@ -27,6 +27,7 @@ from edgebench.reports.languages import language
 from edgebench.reports.markdown import render_markdown
 from edgebench.reports.sustained import sustained_views
 from edgebench.reports.sustained_formula import by_power
+from edgebench.reports.sustained_plot import sustained_plots
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:
@@ -137,6 +138,95 @@ def test_a_crash_in_the_middle_is_a_row_and_the_others_go_on(
     assert cells["steady"].status == "ok"
 
 
+def test_what_was_done_before_a_crash_is_kept_and_counts_nowhere(
+    make_scenario: MakeScenario, run_fake: RunFake
+) -> None:
+    """The 31st generation crashes; one is a warm-up: 29 of 2 s each, of 100 s, at 10 tokens/s."""
+    crashes = f"{STEADY}, fail: crash, fail_from_call: 31".replace("steady", "crashes")
+    run = run_fake(make_scenario(crashes, STEADY, workloads=f"[{LONG}]", measure=MEASURE))
+    (trial, *_again) = [
+        each for each in run.trials if each.status == "failed" and each.phase == "measured"
+    ]
+    assert trial.sustained is not None
+    assert trial.sustained.generations == pytest.approx(29, abs=1)
+    assert trial.sustained.lasted_s == pytest.approx(2.0 * trial.sustained.generations, rel=0.02)
+    rates = [each for each in trial.sustained.decode_rate if each is not None]
+    assert rates == pytest.approx([10.0] * len(rates))
+    assert trial.metrics == {}
+    lasted = f"{trial.sustained.lasted_s:.0f}"
+    assert f"It broke off after {lasted} s of 100 s of sustained work" in trial.failure.message
+    cell = next(each for each in run.record.cells if each.variant == "crashes")
+    assert (cell.status, cell.n, cell.metrics) == ("failed", 0, {})
+    (view,) = sustained_views(build_report_data(run))
+    assert (
+        "its figures do not count; until then: the rate did not fall." in dict(view.seen)["crashes"]
+    )
+    assert len(view.over_time) == 2
+    row = next(each for each in view.table.rows if each.variant == "crashes")
+    assert {each.text for each in row.values} == {"–"}
+    assert "It broke off after" in render_html(run)
+    with language("zh"):
+        assert "其数值不计" in render_markdown(run)
+
+
+class Late(Silent):
+    """An observer in whose first block time passes; keeps what is noted."""
+
+    def __init__(self, passes_s: float) -> None:
+        self.now, self._passes_s = 0.0, passes_s
+        self.notes: list[str] = []
+
+    def session(self, block: int, variant: str) -> None:
+        self.now, self._passes_s = self.now + self._passes_s, 0.0
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.mark.parametrize(("passes_s", "done"), [(10.0, 1), (170.0, 0)])
+def test_no_stretch_is_begun_that_can_not_fit(
+    passes_s: float, done: int, make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """Of 250 s, 170 went before: 100 s are more than the 80 that are left."""
+    measure = MEASURE.replace("timeout_s", "time_budget_s: 250, timeout_s")
+    path = make_scenario(STEADY, workloads=BOTH, measure=measure)
+    late = Late(passes_s)
+    settings = Settings(
+        tmp_path / "run", tmp_path, store=ModelStore(tmp_path / "store"),
+        monotonic=lambda: late.now,
+    )  # fmt: skip
+    execute(load_scenario(path, runners=runner_classes()), settings, late)
+    run = read_run(tmp_path / "run")
+    assert len([each for each in stretches(run) if each.phase == "measured"]) == done
+    told = "steady is not begun: it takes 100 s, and 80 s of the time budget are left"
+    assert any(told in each for each in late.notes) is (done == 0)
+
+
+def test_a_stretch_above_the_bandwidth_is_broken_in_every_form(done: Run) -> None:
+    """It is named so, gets no formula, and its line does not press the others to the axis."""
+    twice = {"mbu": Measured(value=2.0, unit="1", source="derived")}
+    trials = tuple(
+        each.model_copy(update={"metrics": {**each.metrics, **twice}})
+        if (each.variant, each.workload) == ("steady", "long")
+        else each
+        for each in done.trials
+    )
+    device = DeviceRecord(reach="local", profile="board", tdp_w=15, sustained_w=7.5)
+    record = done.record.model_copy(update={"device": device})
+    run = replace(done, record=record, trials=trials)
+    data = build_report_data(run)
+    (view,) = sustained_views(data)
+    assert data.is_broken("long", "steady")
+    row = next(each for each in view.table.rows if each.variant == "steady")
+    assert "broken: above the memory's bandwidth" in row.remarks
+    assert "By the formula" not in dict(view.seen)["steady"]
+    assert "By the formula" in dict(view.seen)["slows"]
+    for shown in (render_html(run), render_markdown(run)):
+        assert "broken: above the memory" in shown
+    plots = sustained_plots(data, view, name="p")
+    assert {each for plot in plots for each, *_look in plot.legend} == {"slows"}
+
+
 def test_reports_show_it_in_every_form(done: Run) -> None:
     """A section, a picture and a table, the fall in words; Chinese too."""
     page, text = render_html(done), render_markdown(done)
@@ -192,10 +282,24 @@ def test_the_formula_takes_the_profiles_power_where_none_was_measured(done: Run)
     assert "min(1, 7.50 W / 15.0 W) = 5.00 tokens/s; the sustained power is the profile's" in said
 
 
-def with_power(trial: object) -> object:
+def test_an_estimate_of_the_power_gives_no_rate_by_the_formula(done: Run) -> None:
+    """It is a share of the TDP: divided by the TDP, it would say what was put in."""
+    device = DeviceRecord(reach="local", profile="board", tdp_w=15)
+    trials = tuple(with_power(each, "estimated") for each in done.trials)
+    record = done.record.model_copy(update={"device": device})
+    (view,) = sustained_views(build_report_data(replace(done, record=record, trials=trials)))
+    assert any("the power is estimated, from the TDP itself" in each for each in view.table.notes)
+    assert not any("By the formula" in text for _who, text in view.seen)
+    known = device.model_copy(update={"sustained_w": 7.5})
+    record = done.record.model_copy(update={"device": known})
+    (view,) = sustained_views(build_report_data(replace(done, record=record, trials=trials)))
+    assert "the sustained power is the profile's" in dict(view.seen)["steady"]
+
+
+def with_power(trial: object, source: str = "observed") -> object:
     if trial.sustained is None:  # type: ignore[attr-defined]
         return trial
-    watts = Measured(value=6.0, unit="W", source="observed")
+    watts = Measured.model_validate({"value": 6.0, "unit": "W", "source": source})
     metrics = {**trial.metrics, "sustained_power_w": watts}  # type: ignore[attr-defined]
     return trial.model_copy(update={"metrics": metrics})  # type: ignore[attr-defined]
 

@@ -77,6 +77,7 @@ def push(state: dict[str, Any], *words: str) -> int:
         return 1
     source, target = words
     if why := state.get("push_fails"):
+        Path(target).write_bytes(Path(source).read_bytes()[:100])
         failed = f"adb: error: failed to copy '{source}' to '{target}': remote {why}\n"
         sys.stderr.write(failed)
         return 1

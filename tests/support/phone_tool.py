@@ -85,6 +85,9 @@ def llama(arguments: list[str]) -> str:
     record["n_prompt"], record["n_gen"] = prompt, made
     record["n_depth"] = int(after(arguments, "-d", "0"))
     record["n_threads"] = int(after(arguments, "-t", "4"))
+    record["model_filename"] = after(arguments, "-m")
+    # Of a model of a few bytes: 4 bits a weight.
+    record["model_n_params"] = 2 * Path(after(arguments, "-m")).stat().st_size
     record["samples_ns"] = (record["samples_ns"] * count)[:count]
     record["samples_ts"] = [(prompt + made) * 1e9 / each for each in record["samples_ns"]]
     return f"{noise}\n{json.dumps(record)}\n"
@@ -93,6 +96,7 @@ def llama(arguments: list[str]) -> str:
 def mnn(arguments: list[str]) -> str:
     text = (RECORDED / "llm_bench.txt").read_text("utf-8")
     asked = f"prompt={after(arguments, '-p')}<br>decode={after(arguments, '-n')}"
+    text = text.replace("Qwen2.5-0.5B-Instruct", Path(after(arguments, "-m")).parent.name)
     return re.sub(r"prompt=\d+<br>decode=\d+", asked, text)
 
 

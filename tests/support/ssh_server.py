@@ -161,18 +161,19 @@ class SshServer:
                     found.append(process)
         return found
 
-    def cut(self) -> int:
-        """Kill its processes of all connections; how many there were."""
-        links = self.links()
+    def cut(self, chosen: list[psutil.Process] | None = None) -> int:
+        """Kill its processes of all connections, or of those chosen; how many there were."""
+        links = self.links() if chosen is None else chosen
         for link in links:
             for process in [*_sshd_below(link), link]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
         return len(links)
 
-    def freeze(self) -> list[psutil.Process]:
-        """Stop its processes: a link that is dead without having been closed."""
-        frozen = [each for link in self.links() for each in [*_sshd_below(link), link]]
+    def freeze(self, chosen: list[psutil.Process] | None = None) -> list[psutil.Process]:
+        """Stop its processes, of all links or of those chosen: dead without having been closed."""
+        links = self.links() if chosen is None else chosen
+        frozen = [each for link in links for each in [*_sshd_below(link), link]]
         for process in frozen:
             process.suspend()
         return frozen

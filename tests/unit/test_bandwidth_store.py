@@ -183,3 +183,17 @@ def test_a_kept_file_that_no_memory_wrote_is_measured_anew(tmp_path, wrong):
     found = bandwidth_for_run([2], "f" * 16, memory, root=tmp_path)
     assert memory.read == [2]
     assert [each.threads for each in found.records] == [2]
+
+
+def test_what_is_dated_in_the_future_is_measured_anew(tmp_path):
+    """A clock that was wrong once; a few seconds of it are let pass."""
+    keep_bandwidth(record(now=NOW + timedelta(days=400)), root=tmp_path)
+    assert stored_bandwidth("f" * 16, root=tmp_path, now=NOW) is None
+    keep_bandwidth(record(now=NOW + timedelta(seconds=5)), root=tmp_path)
+    assert stored_bandwidth("f" * 16, root=tmp_path, now=NOW) is not None
+
+
+def test_a_bound_of_a_disturbed_reading_is_kept_in_the_record():
+    """As it was read."""
+    disturbed = replace(READ, disturbed=True, at_most=42e9)
+    assert bandwidth_record(disturbed, "f" * 16, now=NOW).at_most_bytes_per_s == 42e9

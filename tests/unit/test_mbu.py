@@ -178,3 +178,44 @@ def test_layers_with_a_window_cache_no_more_than_that():
     assert shape is not None
     assert shape.read(6000) == 1024 * (13 * 6000 + 13 * 4096)
     assert shape.read(100) == 1024 * 26 * 100
+
+
+def stretch(burst: float | None, last: float | None) -> Trial:
+    rates = {
+        key: Measured(value=value, unit="token/s", source="derived")
+        if value is not None
+        else Measured.missing("token/s", "no token was decoded", "derived")
+        for key, value in (("burst_rate", burst), ("sustained_rate", last))
+    }
+    return trial("sustained", metrics=rates)
+
+
+@pytest.mark.parametrize(("burst", "last"), [(200.0, 100.0), (100.0, 200.0), (200.0, None)])
+def test_sustained_work_is_judged_by_its_faster_end(burst, last):
+    """94 MB of weights 200 times a second, of 20 GB/s; the cache is not counted."""
+    found = judged(load(), stretch(burst, last), roof())
+    assert found["mbu"].value == pytest.approx(0.94)
+    assert "the KV cache is not counted" in (found["kv_bytes_per_token"].reason or "")
+    assert judged(load(), stretch(None, None), roof())["mbu"].reason == "no token was decoded"
+
+
+def test_sustained_work_above_the_roof_is_broken():
+    """1000 times a second would be 94 GB/s of 20; 200 times a second are not."""
+    for rate, broken in ((1000.0, True), (200.0, False)):
+        metrics = judged(load(), stretch(rate, rate), roof())
+        made = trial("sustained", metrics=metrics)
+        variant = VariantRecord(
+            id="v", runner="r", quantization="q", effective_options={"threads": 2}
+        )
+        record = SimpleNamespace(bandwidth=[roof()], variants=[variant])
+        assert is_above(record, "v", [made]) is broken
+
+
+@pytest.mark.parametrize(("rate", "broken"), [(400.0, False), (450.0, True)])
+def test_a_disturbed_reading_still_has_a_bound(rate, broken):
+    """Read at 10 GB/s with a quarter of the CPUs: 40 GB/s at most, 425 times 94 MB."""
+    memory = roof(10.0, disturbed=True, at_most_bytes_per_s=40e9)
+    variant = VariantRecord(id="v", runner="r", quantization="q", effective_options={"threads": 2})
+    record = SimpleNamespace(bandwidth=[memory], variants=[variant])
+    assert is_above(record, "v", [generation(rate)] * 3, [load()]) is broken
+    assert not is_above(record, "v", [generation(rate)] * 3, [])

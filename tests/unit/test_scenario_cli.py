@@ -148,3 +148,39 @@ def test_schema_prints_the_scenario_s_by_default() -> None:
     """Without a name, the schema of what people write is printed."""
     result = CliRunner().invoke(schema, [], catch_exceptions=False)
     assert json.loads(result.output)["title"] == "edgebench scenario"
+
+
+def test_validate_shows_the_device_and_what_tools_do_there() -> None:
+    """How it is reached, its profile and tools; nothing of our own prompts and warm-ups."""
+    result = CliRunner().invoke(validate, ["android-phone"], catch_exceptions=False)
+    assert result.exit_code == 0
+    for expected in (
+        "Android over adb, the one that is attached",
+        "snapdragon-8-elite",
+        "~/llama.cpp/build-android/bin/llama-bench",
+        "128 tokens, made up by the tool",
+        "1 in each block",
+        "qwen2.5-0.5b, with --synthetic-weights",
+    ):
+        assert expected in result.output
+    assert "natural" not in result.output
+    assert "until stable" not in result.output
+    board = CliRunner().invoke(validate, ["raspberry-pi-5"], catch_exceptions=False).output
+    for expected in ("over SSH, pi@raspberrypi.local", "~/edgebench/bin/python", "natural"):
+        assert expected in board
+    assert max(map(len, (result.output + board).splitlines())) <= 80
+
+
+def test_validate_says_what_tools_can_not_do(tmp_path: Path) -> None:
+    """A prompt of one's own and sustained work are rows with the reason, which is said before."""
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "schema_version: 1\nname: s\ndevice: {adb: any, tools: {llama.cpp: t}}\n"
+        "model: {name: m, source: 'path:m.gguf'}\n"
+        "variants: [{runner: llama.cpp, quantization: source}]\n"
+        "workloads:\n  - {name: own, prompt: Hello, generate_tokens: 8}\n"
+        "  - {name: long, prompt_tokens: 8, generate_tokens: 8, sustained: 2m}\n"
+    )
+    shown = CliRunner().invoke(validate, [str(path)], catch_exceptions=False).output
+    assert " ".join(shown.split()).count("can't be done by tools on an Android device") >= 2
+    assert "“Hello”" not in shown

@@ -137,7 +137,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_file() -> None:
         ("name: small", "name: 7", "f:2:7: name: must be text, got 7 (a whole number)"),
         ("name: small", "name:", "f:2:1: name: must be text, got nothing"),
         ("name: small", f"name: {'n' * 81}", "f:2:7: name: must be at most 80 characters, got 81"),
-        ("name: tiny,", "name: ' tiny',", "f:3:15: model.name: must be one line of text without spaces at its ends, got ' tiny'"),
+        ("name: tiny,", "name: ' tiny',", "f:3:15: model.name: must be one line of text without control characters, and without spaces at its ends, got ' tiny'"),
         ("tiny.gguf\"", "tiny.gguf\", sha256: abc", "f:3:55: model.sha256: must be 64 digits out of 0-9 and a-f, got 'abc'"),
         ("model: {", "model: [{", None),
         ("workloads:\n  -", "workloads:\n ", "f:7:3: workloads: must be a list, got a group of keys"),

@@ -116,8 +116,8 @@ def test_answers_to_questions_of_ones_own_are_kept() -> None:
         (
             "answers: {a: ' b'}",
             (
-                "f:9:16: requirements.answers.a: must be one line of text without spaces at its "
-                "ends, got ' b'"
+                "f:9:16: requirements.answers.a: must be one line of text without control "
+                "characters, and without spaces at its ends, got ' b'"
             ),
         ),
         (

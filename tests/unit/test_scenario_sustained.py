@@ -40,11 +40,12 @@ def test_a_length_of_time_is_written_as_people_write_it() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("9s", "greater than or equal to 10"),
+        ("9s", "must last at least 10 s, got 9 s"),
+        ("10ms", "must last at least 10 s, got 0.01 s"),
         ("0", "must be a time such as 90s, 10m or 1h, got 0"),
         ("ten", "must be a time such as 90s, 10m or 1h"),
         ("true", "must be a time such as 90s, 10m or 1h, got true"),
-        ("25h", "86400"),
+        ("25h", "must last at most 24 h, got 25 h"),
     ],
 )
 def test_other_lengths_are_refused(wrong: str, told: str) -> None:
@@ -52,7 +53,7 @@ def test_other_lengths_are_refused(wrong: str, told: str) -> None:
     (problem,) = problems(VALID.replace("sustained: 2m", f"sustained: {wrong}"))
     assert problem.startswith("f:7:")
     assert "workloads[0].sustained" in problem
-    assert told.replace("greater than or equal to", "at least") in problem or told in problem
+    assert told in problem
 
 
 def test_a_task_or_a_rated_text_is_not_sustained() -> None:

@@ -12,6 +12,7 @@ from edgebench.devices.reading import Reading
 from edgebench.devices.window import EnergyPoint, EnergyTrace, Level, Window
 from edgebench.harness.errors import InvalidResultError, RunnerTimeoutError
 from edgebench.harness.prompts import Prompt
+from edgebench.harness.results.measured import Measured
 from edgebench.harness.sustained import Stretch, edge_s, interval_s
 from edgebench.harness.work import Sustaining, _Sustained
 from edgebench.runners.base import Generation, to_wire
@@ -340,6 +341,18 @@ def test_a_generation_that_fails_ends_the_stretch() -> None:
     answers = iter([generation(0.0, 2.0, 1.0, 9), RunnerTimeoutError("took more than 30 s")])
     with pytest.raises(RunnerTimeoutError):
         sustaining().run(ScriptedSession(answers), PROMPT, 30)  # type: ignore[arg-type]
+
+
+def test_a_warm_up_knows_the_idle_power() -> None:
+    """What a meter showed before the block was measured, whatever kind of work follows."""
+    idle = Measured(value=4.0, unit="W", source="observed")
+    work = Sustaining(idle)
+    work._generating._vocabulary_size = 100  # as a load would tell
+    session = ScriptedSession(iter([generation(0.0, 2.0, 1.0, 9)]))
+    seen = window(energy=(supply(0.05, 20.0, watts=6.0),), energy_reason=None)
+    fields = work.warm_up(session, PROMPT, 30).fields(seen)  # type: ignore[arg-type]
+    above = fields["metrics"]["power_above_idle_w"]  # type: ignore[index]
+    assert above.value == pytest.approx(2.0)
 
 
 def test_a_warm_up_is_one_generation() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from edgebench.harness.device_profiles import DeviceProfile
     from edgebench.harness.results.device import BandwidthRecord
 
@@ -61,7 +65,7 @@ def list_(as_json: bool) -> None:  # noqa: FBT001 - click's own way
             _power(each),
         ]
         table.add_row(*map(Text, cells))
-    Console().print(table)
+    _print_table(table, Console())
     click.echo("W: TDP, or else the sustained or the peak power; of boards the whole board's.")
     click.echo(_LAST)
 
@@ -96,9 +100,10 @@ def show(name: str, as_json: bool) -> None:  # noqa: FBT001 - click's own way
     for line in lines(profile):
         why = f"{line.basis}: {line.why}" if line.basis else line.why
         table.add_row(Text(line.name), Text(one_line(line.value)), Text(one_line(why)))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    _print_table(table, console)
     for note in profile.notes:
-        click.echo(f"\n{one_line(note)}")
+        click.echo(f"\n{textwrap.fill(one_line(note), console.width)}")
 
 
 @devices.command()
@@ -129,6 +134,14 @@ def probe(key: str | None, out: Path | None, force: bool) -> None:  # noqa: FBT0
         return
     write_text(out, text)
     click.echo(f"profile  {out}")
+
+
+def _print_table(table: Table, console: Console) -> None:
+    """Without the blanks that fill a table's lines, which wrap on a narrow terminal."""
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def _measured_bandwidth() -> BandwidthRecord | None:

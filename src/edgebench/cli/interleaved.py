@@ -228,7 +228,8 @@ def finish_pair(
     if as_json:
         _print_json(pair, shown, comparison, refusal, status)
     else:
-        _print(pair, reports, comparison, refusal)
+        # Why sides of which little was measured can't be compared is plain.
+        _print(pair, reports, comparison, "" if status == ExitStatus.INTERRUPTED else refusal)
     return status
 
 
@@ -246,6 +247,8 @@ def _compared(folders: tuple[Path, Path]) -> tuple[Comparison | None, str]:
 
 
 def _worst(statuses: Sequence[ExitStatus], refusal: str) -> ExitStatus:
+    if ExitStatus.INTERRUPTED in statuses:
+        return ExitStatus.INTERRUPTED
     if all(status == ExitStatus.NOTHING_RAN for status in statuses):
         return ExitStatus.NOTHING_RAN
     if any(status != ExitStatus.DONE for status in statuses):

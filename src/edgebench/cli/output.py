@@ -67,10 +67,11 @@ def show_run(run: Run, reports: Mapping[str, Path], *, as_json: bool) -> int:
     cells = summarize(run.record, run.trials)
     data = build_report_data(run)
     status = exit_status(cells, data)
+    worked, _ = cells_worked(cells)
     if as_json:
         click.echo(json.dumps(run_json(run, cells, reports, status), indent=2))
         return status
-    if status != ExitStatus.NOTHING_RAN:
+    if worked:
         _print_tables(data)
     if data.sameness is not None:
         Console().print(sameness_table(data.sameness))
@@ -82,7 +83,7 @@ def show_run(run: Run, reports: Mapping[str, Path], *, as_json: bool) -> int:
     for number, form in enumerate(sorted(reports, key=lambda each: each != "html")):
         click.echo(f"{'' if number else 'report':<{_HEAD}}{reports[form]}")
     click.echo(f"results  {run.path}")
-    if status != ExitStatus.NOTHING_RAN:
+    if worked:
         for line in _choice(data):
             click.echo(line)
     return status
@@ -180,7 +181,12 @@ def _print_quality(data: ReportData) -> None:
 
 
 def exit_status(cells: Sequence[Cell], data: ReportData) -> ExitStatus:
-    """What the cells of a run call for, and what comparing them with the reference found."""
+    """What the cells of a run call for, and what comparing them with the reference found.
+
+    Cells that were not reached say nothing: an interrupted run is that and no more.
+    """
+    if data.run.record.status == "interrupted":
+        return ExitStatus.INTERRUPTED
     worked, faultless = cells_worked(cells)
     if not worked:
         return ExitStatus.NOTHING_RAN

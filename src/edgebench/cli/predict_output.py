@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from edgebench.harness.predict.estimate import PREDICTED
+from edgebench.harness.predict.estimate import PREDICTED, tokens_in_words
 from edgebench.reports.text import one_line
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def show(predictions: Sequence[Prediction]) -> None:
     else:
         first = predictions[0]
         said = (
-            f"{one_line(first.model)} on the {first.processor.upper()}, {first.context} tokens of "
-            f"context, a prompt of {first.prompt}"
+            f"{one_line(first.model)} on the {first.processor.upper()}, "
+            f"{tokens_in_words(first.context)} of context, a prompt of {first.prompt}"
         )
         for line in textwrap.wrap(said, _width()):
             click.echo(line)
@@ -108,8 +108,8 @@ def _verdict(wall: MemoryWall) -> str:
 def _in_full(found: Prediction) -> Iterator[str]:
     yield from textwrap.wrap(
         f"{one_line(found.model)}, {one_line(found.quantization)} ({found.runner}), on "
-        f"{one_line(found.device_name)} ({found.processor.upper()}), {found.context} tokens of "
-        f"context, a prompt of {found.prompt}",
+        f"{one_line(found.device_name)} ({found.processor.upper()}), "
+        f"{tokens_in_words(found.context)} of context, a prompt of {found.prompt}",
         _width(),
     )
     wall = found.memory
@@ -169,7 +169,10 @@ def _show_table(predictions: Sequence[Prediction]) -> None:
     if console.measure(table, options=console.options.update(max_width=1000)).maximum <= (
         console.width
     ):
-        console.print(table)
+        with console.capture() as captured:
+            console.print(table)
+        for line in captured.get().splitlines():
+            click.echo(line.rstrip())
         return
     for each in predictions:
         click.echo(f"\n{_name(each)}")

@@ -83,6 +83,11 @@ command line is wrong; 3 finished, but some cells failed; 4 nothing could be run
     help="On that board: USER@HOST, or a name in ~/.ssh/config. See docs/devices.md.",
 )
 @click.option(
+    "--python",
+    metavar="PATH",
+    help="On a board over SSH: the Python 3.11 or newer there that has the frameworks.",
+)
+@click.option(
     "--resume",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="RUN_DIR",
@@ -103,6 +108,7 @@ def run(
     quick: bool,  # noqa: FBT001 - click's own way
     synthetic_weights: bool,  # noqa: FBT001
     ssh: str | None,
+    python: str | None,
     resume: Path | None,
     formats: tuple[str, ...],
     lang: str,
@@ -113,7 +119,7 @@ def run(
     config = load_config()
     pythons = {name: item.python for name, item in config.runners.items() if item.python}
     overrides = Overrides(
-        runners, workloads, repetitions, time_budget, quick, synthetic_weights, ssh
+        runners, workloads, repetitions, time_budget, quick, synthetic_weights, ssh, python
     )
     resumed: Run | None = None
     pair: PlannedPair | None = None

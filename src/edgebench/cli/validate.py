@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from edgebench.harness.scenario.model import Measure, Requirements, Scenario, Workload
 
 _LONGEST_PROMPT = 40
+NOT_THERE = "can't be done by tools on an Android device: a row with that reason"
 
 
 @click.command()
@@ -69,7 +70,7 @@ def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) 
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="bold", no_wrap=True)
     facts.add_column(overflow="fold")
-    for name, value in _model_facts(scenario):
+    for name, value in (*_model_facts(scenario), *_device_facts(scenario)):
         facts.add_row(name, Text(_clean(value)))
 
     columns = Table(title="Variants", title_justify="left", title_style="bold", box=None)
@@ -88,19 +89,22 @@ def _print(path: Path, scenario: Scenario, variants: Sequence[ExpandedVariant]) 
     rows.add_column("prompt", overflow="fold")
     rows.add_column("generate", justify="right")
     rows.add_column("depth", justify="right")
+    on_phone = scenario.device.adb is not None
     for workload in scenario.workloads:
         generated = workload.generate_tokens
         lengths = ("–", "–") if generated is None else (generated, workload.depth)
-        rows.add_row(workload.name, Text(_clean(_prompt(workload))), *map(str, lengths))
+        prompt = _prompt(workload, on_phone=on_phone)
+        rows.add_row(workload.name, Text(_clean(prompt)), *map(str, lengths))
 
     limits = Table.grid(padding=(0, 2))
     limits.add_column(style="bold", no_wrap=True)
     limits.add_column()
-    for name, value in _limits(scenario.measure):
+    for name, value in _limits(scenario.measure, on_phone=on_phone):
         limits.add_row(name, value)
     if any(each.sustained for each in scenario.workloads):
-        limits.add_row("Sustained", _sustained(scenario, len(variants)))
-    if scenario.verify:
+        long = _sustained(scenario, len(variants))
+        limits.add_row("Sustained", NOT_THERE if on_phone else long)
+    if scenario.verify and not on_phone:
         also = " and each framework's most exact artifact" * (scenario.verify == "high_precision")
         limits.add_row("Verify", f"every variant{also} against the reference")
 
@@ -124,7 +128,29 @@ def _model_facts(scenario: Scenario) -> list[tuple[str, str]]:
         ("Source", model.source),
         ("SHA-256", model.sha256 or "not given: any file is taken"),
         ("License", model.license or "not given"),
+        *(
+            [("Synthetic", f"{model.synthetic}, with --synthetic-weights")]
+            if model.synthetic
+            else []
+        ),
     ]
+
+
+def _device_facts(scenario: Scenario) -> list[tuple[str, str]]:
+    """How the device is reached, and what the scenario says of it; nothing of this machine."""
+    device, facts = scenario.device, []
+    if device.ssh is not None:
+        facts.append(("Device", f"over SSH, {device.ssh}"))
+    if device.adb is not None:
+        one = "the one that is attached" if device.adb == "any" else device.adb
+        facts.append(("Device", f"Android over adb, {one}"))
+    if device.python is not None:
+        facts.append(("Python there", device.python))
+    if device.profile is not None:
+        facts.append(("Profile", device.profile))
+    if device.folder is not None:
+        facts.append(("Folder there", device.folder))
+    return [*facts, *((f"Tool, {runner}", path) for runner, path in device.tools.items())]
 
 
 def _requirements(requirements: Requirements) -> RenderableType:
@@ -177,7 +203,9 @@ def _sustained(scenario: Scenario, variants: int) -> str:
     return f"{minutes:.3g} min of the time, last of all: {each} min for each variant, once"
 
 
-def _prompt(workload: Workload) -> str:
+def _prompt(workload: Workload, *, on_phone: bool) -> str:
+    if on_phone and (workload.prompt_tokens is None or workload.sustained is not None):
+        return NOT_THERE
     if workload.quality is not None:
         quality = workload.quality
         way = "" if quality.protocol == "sliding" else f", as {quality.protocol}"
@@ -187,7 +215,8 @@ def _prompt(workload: Workload) -> str:
         )
     again = "" if workload.sustained is None else f", again and again for {workload.sustained:g} s"
     if workload.prompt is None:
-        return f"{workload.prompt_tokens} tokens, {workload.text}{again}"
+        kind = "made up by the tool" if on_phone else workload.text
+        return f"{workload.prompt_tokens} tokens, {kind}{again}"
     text = " ".join(workload.prompt.split())
     short = text if len(text) <= _LONGEST_PROMPT else text[: _LONGEST_PROMPT - 1] + "…"
     if workload.task is not None:
@@ -195,12 +224,15 @@ def _prompt(workload: Workload) -> str:
     return f"“{short}”{' in the chat template' if workload.chat_template else ''}{again}"
 
 
-def _limits(measure: Measure) -> list[tuple[str, str]]:
+def _limits(measure: Measure, *, on_phone: bool) -> list[tuple[str, str]]:
     warmup, repetitions = measure.warmup, measure.repetitions
     order = f"in random order (seed {measure.seed})" if measure.interleave else "one after another"
     pause = f", {measure.cooldown_s:g} s pause before each" if measure.cooldown_s else ""
-    cold = "; loading measured cold too" if measure.cold_load else ""
-    stable, known = _percent(warmup.stable_within), _percent(repetitions.ci_half_width)
+    cold = "; loading measured cold too" if measure.cold_load and not on_phone else ""
+    warm = f"{_range(warmup.min, warmup.max)}, until stable within {_percent(warmup.stable_within)}"
+    if on_phone:
+        warm = f"{warmup.min} in each block"
+    known = _percent(repetitions.ci_half_width)
     enough = f"{_range(repetitions.min, repetitions.max)}, until the median is known to ±{known}"
     blocks = f"{_count(measure.per_block, 'repetition')} each, {order}{pause}{cold}"
     times = f"{measure.time_budget_s:g} s in all, {measure.timeout_s:g} s a load or generation"
@@ -210,7 +242,7 @@ def _limits(measure: Measure) -> list[tuple[str, str]]:
         how = f"before each block, to within {within:g} °C of the first, at most {most:g} s"
         cooling.append(("Cool-down", how))
     return [
-        ("Warm-up", f"{_range(warmup.min, warmup.max)}, until stable within {stable}"),
+        ("Warm-up", warm),
         ("Repetitions", enough),
         ("Blocks", blocks),
         *cooling,

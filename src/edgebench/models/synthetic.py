@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, get_args
 
 from edgebench.models.gguf_fields import header_bytes, padding
+from edgebench.models.synthetic_template import TEMPLATES
 from edgebench.models.synthetic_tensors import (
     NUMBERS,
     Quantization,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 """Another number wherever the same shape and seed give another file."""
+CHAT_VERSION: Final = 2
+"""The same of shapes with a chat template: since 2 they have one."""
 
 SEED: Final = 20_230_718
 """The day on which Llama 2 was published; any other number is as good."""
@@ -44,6 +47,11 @@ _GEMMA2: Final[dict[str, FieldValue]] = {
     "attn_logit_softcapping": 50.0,
     "final_logit_softcapping": 30.0,
 }
+
+
+def version_of(shape: ModelShape) -> int:
+    """That of the file of a shape."""
+    return CHAT_VERSION if shape.key in TEMPLATES else VERSION
 
 
 def synthetic_bytes(shape: ModelShape, quantization: Quantization) -> int:
@@ -116,6 +124,7 @@ def _fields(
         "general.file_type": _FILE_TYPES[quantization],
         **{f"{shape.family}.{key}": value for key, value in described.items()},
         **_tokenizer(vocabulary),
+        **({"tokenizer.chat_template": TEMPLATES[shape.key]} if shape.key in TEMPLATES else {}),
     }
 
 

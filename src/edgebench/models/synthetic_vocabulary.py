@@ -63,11 +63,13 @@ _QWEN2: Final = Layout(
     pre="qwen2",
 )
 _LLAMA3: Final = Layout(
-    {128000: "<|begin_of_text|>", 128001: "<|end_of_text|>", 128009: "<|eot_id|>"}
+    {number: f"<|reserved_{number - 128002}|>" for number in range(128002, 128256)}
     | {
-        number: f"<|reserved_{number - 128002}|>"
-        for number in range(128002, 128256)
-        if number != 128009  # noqa: PLR2004 - the token of a turn's end
+        128000: "<|begin_of_text|>",
+        128001: "<|end_of_text|>",
+        128006: "<|start_header_id|>",
+        128007: "<|end_header_id|>",
+        128009: "<|eot_id|>",
     },
     "<|begin_of_text|>",
     "<|end_of_text|>",

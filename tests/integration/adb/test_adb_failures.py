@@ -152,7 +152,10 @@ def test_tools_that_can_not_be_used(
             },
             "llama-bench needs the library libllama.so, which is not on the device",
         ),
-        ({"dies_by": "SIGSEGV"}, "llama-bench was ended by SIGSEGV on the device"),
+        (
+            {"says": "failed to set the priority: Permission denied", "dies_by": "SIGSEGV"},
+            "llama-bench was ended by SIGSEGV on the device",
+        ),
         ({"dies_by": "SIGKILL"}, "Android ends what takes too much memory"),
         (
             {"says": "error: failed to load model 'tiny.gguf'", "leaves": 1},
@@ -177,6 +180,17 @@ def test_tools_that_fail_are_rows_and_the_others_go_on(
     assert cell.failure is not None
     log = tmp_path / "run-1" / str(cell.failure.log)
     assert "edgebench: llama-bench -m " in log.read_text("utf-8", "replace")
+
+
+def test_a_tool_without_its_interpreter_is_no_crash(
+    run: Runs, phone: PlayedPhone, tmp_path: Path
+) -> None:
+    """The shell leaves with 127, and says which."""
+    (tmp_path / "tools" / "llama-bench").write_text("#!/no/such/shell\n", encoding="utf-8")
+    found = failures(run())["llama.cpp"]
+    assert "llama-bench can't be started on the device: " in found
+    assert "interpreter" in found
+    assert not phone.started()
 
 
 def test_a_signal_is_kept(run: Runs, phone: PlayedPhone) -> None:
@@ -265,9 +279,10 @@ def test_no_space_is_told_before_copying(run: Runs, phone: PlayedPhone) -> None:
 def test_copies_that_fail(
     state: dict[str, object], message: str, run: Runs, phone: PlayedPhone
 ) -> None:
-    """Each is a row with its reason."""
+    """Each is a row with its reason, and no half of a file takes space there."""
     phone.state(**state)
     assert message in failures(run())["llama.cpp"]
+    assert not list(phone.folder.rglob("*.part"))
 
 
 def test_a_profile_that_is_too_small_refuses_before_copying(

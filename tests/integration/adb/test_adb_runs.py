@@ -103,7 +103,10 @@ def test_mnn_and_litert_are_read_too(run: Runs, tmp_path: Path) -> None:
         "mnn source threads=4": None,
         "mediapipe source threads=4": pytest.approx(0.91125),
     }
-    assert any("asked for" in note for note in run.notes)
+    # What a reader must know is told, and kept with the results.
+    for caveat in ("divides by the tokens that were asked for", "adds 8 to dynamic_option"):
+        assert any(caveat in note for note in run.notes)
+        assert any(caveat in note for note in made.record.notes)
 
 
 def test_models_and_tools_are_copied_once(run: Runs, phone: PlayedPhone, tmp_path: Path) -> None:
@@ -117,6 +120,12 @@ def test_models_and_tools_are_copied_once(run: Runs, phone: PlayedPhone, tmp_pat
     assert (phone.folder / "models" / sha256[:16] / "tiny.gguf").exists()
     run()
     assert len(phone.calls("push")) == 3
+    # A library that was taken away is not beside the tool that is started.
+    library.unlink()
+    run()
+    names = [{each.name for each in folder.iterdir()} for folder in phone.folder.glob("tools/*")]
+    assert sorted(names, key=len) == [{"llama-bench"}, {"llama-bench", "libllama.so"}]
+    assert [call[-1].rpartition("/")[2] for call in phone.calls("push")][3:] == ["llama-bench.part"]
 
 
 def test_a_damaged_copy_is_copied_again(run: Runs, phone: PlayedPhone) -> None:
@@ -187,8 +196,17 @@ def test_the_command_line_runs_it(
     )
     assert done.returncode == 0, done.stderr
     assert "llama.cpp source" in done.stdout
-    assert "2.42" in done.stdout  # 8 tokens in 3.312565207 s
+    assert "2.42 engine" in done.stdout  # 8 tokens in 3.312565207 s
+    assert "engine: the framework's own tool told it" in done.stdout
     (report,) = (tmp_path / "out").glob("*/*/report.md")
     text = report.read_text("utf-8")
     assert "engine (decode" in text
+    assert "makes up a prompt of exactly the stated length" in text
+    assert "the same token ids" not in text
     assert "QTI SM8750 (samsung SM-S938B)" in text
+
+
+def test_a_result_after_a_bar_of_progress_is_read(run: Runs, phone: PlayedPhone) -> None:
+    """A tool that writes its progress over itself ends it with a carriage return alone."""
+    phone.tool(replace={'{"build_commit"': 'loading... 100 %\r{"build_commit"'})
+    assert values(run(), "decode_rate")[0][1] == "engine"

@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
+from command_line import edgebench
 
+from edgebench.harness.errors import ExitStatus
+from edgebench.harness.store.sources import parse_source
 from edgebench.harness.store.store import ModelStore
 
 if TYPE_CHECKING:
@@ -567,3 +570,52 @@ def test_a_repository_that_is_not_there_is_named(
     failed = start("hf:org/gone", environ=environ).result()
     assert failed["error"] == "ModelError"
     assert "org/gone" in failed["text"]
+
+
+class Larger(bytes):
+    """Bytes that are said to be as many as those of Llama 2 7B in Q4_0; none of them is sent."""
+
+    def __len__(self) -> int:
+        return 3_825_807_296
+
+
+TOO_LARGE = """\
+schema_version: 1
+name: too-large
+model: {{name: m, source: "{source}"}}
+variants: [{{runner: fake, virtual_clock: true}}]
+workloads: [{{name: short, prompt: hello, generate_tokens: 4}}]
+measure: {{bandwidth: false}}
+device: {{profile: "vm:2GiB"}}
+"""
+
+
+@pytest.mark.parametrize("source", [SOURCE, "hf:org/whole"])
+def test_what_can_not_fit_is_not_fetched_from_a_hub(
+    hub: Published, environ: dict[str, str], tmp_path: Path, source: str
+) -> None:
+    """The hub tells the size: 3.6 GiB do not fit into the 2 GiB of a profile; no byte is sent."""
+    hub.content = Larger(b"")
+    hub.files = {"config.json": b"{}", "model.safetensors": Larger(b"")}
+    (tmp_path / "s.yaml").write_text(TOO_LARGE.format(source=source), encoding="utf-8")
+    store = tmp_path / "store"
+    done = edgebench(
+        "run", "s.yaml", "--out", "out", cwd=tmp_path, EDGEBENCH_CACHE=str(store), **environ
+    )
+    assert done.returncode == ExitStatus.NOTHING_RAN, done.stderr
+    said = " ".join(f"{done.stdout} {done.stderr}".split())
+    assert "the model's 3.6 GiB do not fit into the device's memory, which is 2.0 GiB by" in said
+    # What the repository holds is asked for, and no file.
+    assert [each for each in hub.gets if not each.startswith("/api/")] == []
+
+
+def test_the_size_of_what_is_in_the_store_is_not_asked_for(
+    start: Callable, hub: Published, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """No hub is needed to know how large a file is that was fetched before."""
+    start(SOURCE, environ=environ).result()
+    asked = list(hub.gets)
+    told = ModelStore(tmp_path / "store").told_size(parse_source(SOURCE))
+    assert told is not None
+    assert (told.name, told.bytes) == ("m.gguf", 3_000_000)
+    assert hub.gets == asked

@@ -210,6 +210,53 @@ def test_a_broken_link_says_why(said: str, found: str) -> None:
     assert found in link_broken("ABC", said).message
 
 
-def test_other_words_of_a_tool_are_not_about_starting_it() -> None:
-    """A tool that ran and failed says so itself."""
-    assert cannot_start("llama-bench", "error: failed to load model", "arm64-v8a") is None
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("error: failed to load model", 1),
+        ("warning: failed to set the priority: Permission denied\nout of memory", 139),
+        ('warning: library "libOpenCL.so" not found, using the CPU', 137),
+        ("mlock: Permission denied", 3),
+        ("the file is not executable, so what", 1),
+    ],
+)
+def test_other_words_of_a_tool_are_not_about_starting_it(said: str, code: int) -> None:
+    """A tool that ran and failed says so itself; what it warned of before is not why."""
+    assert cannot_start("llama-bench", said, "arm64-v8a", code) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "message"),
+    [
+        # As bionic's linker, mksh and toybox print them.
+        (
+            'CANNOT LINK EXECUTABLE "./t": library "libllama.so" not found: needed by "t"',
+            134,
+            "needs the library libllama.so",
+        ),
+        ('CANNOT LINK EXECUTABLE "./t": cannot locate symbol "x"', 1, "can't be linked"),
+        (
+            'CANNOT LINK EXECUTABLE "./t": "t" has unexpected e_machine: 62 (EM_X86_64)',
+            1,
+            "not executable",
+        ),
+        ("sh: ./t: not executable: 64-bit ELF file", 126, "not executable"),
+        ("sh: ./t: can't execute: Permission denied", 126, "may not be run"),
+        ("sh: ./t: No such file or directory", 127, "can't be started on the device: sh: ./t: No"),
+        ("", 127, "can't be started on the device: status 127"),
+    ],
+)
+def test_why_a_tool_does_not_start(said: str, code: int, message: str) -> None:
+    """The linker says it in a line of its own, the shell by its exit status."""
+    error = cannot_start("t", said, "arm64-v8a", code)
+    assert isinstance(error, BoardUnfitError)
+    assert message in error.message
+
+
+@pytest.mark.parametrize("program", ["/bin/echo", "/bin/true"])
+def test_a_program_that_is_no_adb_is_named(program: str) -> None:
+    """It lists no devices; that none is attached would be another thing."""
+    with pytest.raises(BoardUnfitError, match="is no adb") as caught:
+        Adb("any", (program,)).find()
+    assert program in caught.value.message
+    assert "EDGEBENCH_ADB" in str(caught.value.remedy)

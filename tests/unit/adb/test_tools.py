@@ -22,17 +22,22 @@ from edgebench.harness.errors import InvalidResultError, RunnerError, RunnerProt
 RECORDED = Path(__file__).parents[2] / "data" / "adb"
 
 
-def wanted(prompt: int, generate: int, *, depth: int = 0, **options: bool | float | str) -> Wanted:
-    return Wanted("/m", prompt, depth, generate, options, prompt + depth + generate + depth)
-
-
 PROMPT = json.loads((RECORDED / "llama-bench.jsonl").read_text("utf-8").splitlines()[1])
+QWEN3 = PROMPT["model_filename"]
+QWEN = "/data/Qwen2.5-0.5B-Instruct"
+"""The folder of the model whose output of llm_bench was recorded."""
+
+
+def wanted(
+    prompt: int, generate: int, *, depth: int = 0, model: str = "/m", **options: bool | float | str
+) -> Wanted:
+    return Wanted(model, prompt, depth, generate, options, prompt + depth + generate + depth)
 
 
 def read_prompt(record: dict[str, object], *, tokens: int = 1024, repetitions: int = 5) -> Told:
     """What it is taken to tell with a line of JSON."""
     ask = Ask((), "prefill", repetitions)
-    return LlamaBench().read(ask, wanted(tokens, 256), [Line(json.dumps(record))])
+    return LlamaBench().read(ask, wanted(tokens, 256, model=QWEN3), [Line(json.dumps(record))])
 
 
 def lines(name: str) -> list[Line]:
@@ -44,7 +49,7 @@ def lines(name: str) -> list[Line]:
 def test_llama_bench_samples_are_its_own() -> None:
     """Rates agree with the samples_ts that it printed, to their last digit."""
     noise, prompt, generation = lines("llama-bench.jsonl")
-    told = LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [noise, prompt])
+    told = LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256, model=QWEN3), [noise, prompt])
     rates = [each.rate for each in told.prefill]
     assert rates == pytest.approx([4404.63, 4141.1, 4136.35, 4134.49, 4138.11], rel=2e-6)
     assert told.decode == ()
@@ -52,7 +57,9 @@ def test_llama_bench_samples_are_its_own() -> None:
     # Generation is asked for after the prompt.
     after = json.dumps({**json.loads(generation.text), "n_depth": 1024})
     told = LlamaBench().read(
-        Ask((), "decode", 5), wanted(1024, 256), [noise, Line(after, generation.t_ns)]
+        Ask((), "decode", 5),
+        wanted(1024, 256, model=QWEN3),
+        [noise, Line(after, generation.t_ns)],
     )
     rates = [each.rate for each in told.decode]
     assert rates == pytest.approx([77.2815, 77.4307, 77.0974, 76.6359, 77.5415], rel=2e-6)
@@ -64,7 +71,7 @@ def test_llama_bench_keeps_options_that_it_does_not_know() -> None:
     """A field of a newer version separates what it separates; timings and names are no options."""
     _, prompt, _ = lines("llama-bench.jsonl")
     newer = json.dumps({**json.loads(prompt.text), "moe_cache": "on"})
-    told = LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [Line(newer)])
+    told = LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256, model=QWEN3), [Line(newer)])
     assert told.options["moe_cache"] == "on"
     assert told.options["kv_cache_type_k"] == "f16"
     assert told.options["lazy_mode"] == "auto"
@@ -75,7 +82,11 @@ def test_llama_bench_of_before_depth_is_read() -> None:
     """A version without n_depth had none."""
     _, prompt, _ = lines("llama-bench.jsonl")
     older = {key: value for key, value in json.loads(prompt.text).items() if key != "n_depth"}
-    told = LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [Line(json.dumps(older))])
+    told = LlamaBench().read(
+        Ask((), "prefill", 5),
+        wanted(1024, 256, model=QWEN3),
+        [Line(json.dumps(older))],
+    )
     assert len(told.prefill) == 5
 
 
@@ -83,9 +94,13 @@ def test_llama_bench_that_is_cut_off_is_not_understood() -> None:
     """Half a line is no result; the last line is quoted."""
     _, prompt, _ = lines("llama-bench.jsonl")
     with pytest.raises(RunnerProtocolError, match=r'its last line: ."build_commit'):
-        LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [Line(prompt.text[:300])])
+        LlamaBench().read(
+            Ask((), "prefill", 5),
+            wanted(1024, 256, model=QWEN3),
+            [Line(prompt.text[:300])],
+        )
     with pytest.raises(RunnerProtocolError, match="it printed nothing"):
-        LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256), [])
+        LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256, model=QWEN3), [])
 
 
 def test_llama_bench_is_asked_for_what_the_variant_says() -> None:
@@ -143,12 +158,36 @@ def test_llama_bench_tells_mmap_in_two_ways(field: dict[str, object], mapped: bo
         ({"n_depth": 0.0}, "another test"),
         ({"model_n_params": -5}, "weights, which can't be"),
         ({"model_n_params": True}, "weights, which can't be"),
+        ({"model_filename": "/data/other.gguf"}, "measured the model '/data/other.gguf', not"),
+        ({"model_filename": 7}, "measured the model 7, not"),
     ],
 )
 def test_llama_bench_that_can_not_be_true(changes: dict[str, object], message: str) -> None:
     """What it prints is held against what else it prints; true is no number."""
     with pytest.raises(InvalidResultError, match=message):
         read_prompt({**PROMPT, **changes})
+
+
+def test_llama_bench_that_prints_two_results_is_not_believed() -> None:
+    """It was asked for one test: which of two lines it would be, nobody knows."""
+    second = {**PROMPT, "samples_ns": [3 * each for each in PROMPT["samples_ns"]]}
+    del second["samples_ts"]
+    text = [Line(json.dumps(each)) for each in (PROMPT, second)]
+    with pytest.raises(InvalidResultError, match="2 lines of results for one test"):
+        LlamaBench().read(Ask((), "prefill", 5), wanted(1024, 256, model=QWEN3), text)
+
+
+@pytest.mark.parametrize(("model_bytes", "fits"), [(390_753_280, True), (74_506_239, False)])
+def test_llama_bench_weights_fit_into_the_file(model_bytes: int, fits: bool) -> None:
+    """596049920 weights take 74506240 bytes at one bit each, and no format has less."""
+    asked = replace(wanted(1024, 256, model=QWEN3), model_bytes=model_bytes)
+    text = [Line(json.dumps(PROMPT))]
+    if fits:
+        told = LlamaBench().read(Ask((), "prefill", 5), asked, text)
+        assert told.parameters == 596_049_920
+        return
+    with pytest.raises(InvalidResultError, match="less than 1 bit a weight"):
+        LlamaBench().read(Ask((), "prefill", 5), asked, text)
 
 
 def test_llama_bench_rates_may_be_rounded() -> None:
@@ -168,7 +207,7 @@ def test_llama_bench_fields_that_results_can_not_hold_are_left_out() -> None:
 
 def test_llm_bench_table_is_read() -> None:
     """Both phases of its one row, and what it says that it used."""
-    told = LlmBench().read(Ask((), "both", 1), wanted(512, 128), lines("llm_bench.txt"))
+    told = LlmBench().read(Ask((), "both", 1), wanted(512, 128, model=QWEN), lines("llm_bench.txt"))
     assert (told.prefill[0].rate, told.decode[0].rate) == (626.40, 54.53)
     assert told.prefill[0].seconds is None
     assert told.options == {"backend": "cpu", "threads": 4, "precision": "low"}
@@ -179,13 +218,39 @@ def test_llm_bench_rates_that_can_not_be_are_refused(rate: str) -> None:
     """An early end of the text gives such."""
     text = [Line(line.text.replace("54.53 ± 0.00", rate)) for line in lines("llm_bench.txt")]
     with pytest.raises(InvalidResultError, match="which can't be"):
-        LlmBench().read(Ask((), "both", 1), wanted(512, 128), text)
+        LlmBench().read(Ask((), "both", 1), wanted(512, 128, model=QWEN), text)
 
 
 def test_llm_bench_of_another_test_is_refused() -> None:
     """A row is believed only where it names the lengths that were asked for."""
     with pytest.raises(InvalidResultError, match="prompt=512<br>decode=128 where prompt=16"):
-        LlmBench().read(Ask((), "both", 1), wanted(16, 8), lines("llm_bench.txt"))
+        LlmBench().read(Ask((), "both", 1), wanted(16, 8, model=QWEN), lines("llm_bench.txt"))
+
+
+def test_llm_bench_of_another_model_is_refused() -> None:
+    """Its row is named after the model's folder."""
+    with pytest.raises(InvalidResultError, match=r"the model Qwen2\.5-0\.5B-Instruct, not other"):
+        LlmBench().read(
+            Ask((), "both", 1), wanted(512, 128, model="/data/other"), lines("llm_bench.txt")
+        )
+
+
+def test_llm_bench_rows_are_one() -> None:
+    """A second one is not taken for the first, whatever it names."""
+    recorded = lines("llm_bench.txt")
+    row = next(each for each in reversed(recorded) if each.text.startswith("|"))
+    other = Line(row.text.replace("Qwen2.5-0.5B-Instruct", "other-model-7B"))
+    with pytest.raises(InvalidResultError, match="2 rows for one test"):
+        LlmBench().read(Ask((), "both", 1), wanted(512, 128, model=QWEN), [*recorded, other])
+
+
+def test_llm_bench_repetition_that_deviates_is_refused() -> None:
+    """One number has no deviation."""
+    text = [
+        Line(each.text.replace("54.53 ± 0.00", "54.53 ± 5.0")) for each in lines("llm_bench.txt")
+    ]
+    with pytest.raises(InvalidResultError, match=r"one repetition that deviates by 5\.0"):
+        LlmBench().read(Ask((), "both", 1), wanted(512, 128, model=QWEN), text)
 
 
 def test_llm_bench_is_started_once_for_each_repetition() -> None:
@@ -217,6 +282,7 @@ def test_litert_without_turns_is_no_measurement() -> None:
     [
         ("first token: 2.40", "first token: -2.40"),
         ("first token: 2.40", "first token: nan"),
+        ("first token: 2.40", "first token: 2.30"),  # its prefill took 2.31 s
         ("init time: 911.25", "init time: -0.9"),
         ("in 2.311920273s", "in -5.53s"),
         ("in 2.311920273s", "in 5.53"),
@@ -279,7 +345,7 @@ def test_durations_of_abseil_are_read(written: str, seconds: float) -> None:
     text = [
         Line(line.text.replace("2.311920273s", written))
         for line in lines("litert_lm_main.txt")
-        if "Speed" not in line.text
+        if "Speed" not in line.text and "first token" not in line.text
     ]
     told = LitertLm().read(Ask((), "both", 1), wanted(18, 62), text)
     assert told.prefill[0].seconds == pytest.approx(seconds)

@@ -104,3 +104,36 @@ def test_gate_on_estimates_says_so_in_each_form() -> None:
         json.dumps([check.message for check in gate.checks]),
     ):
         assert re.search(r"(Energy per token|J/token).{0,40}\(?estimated", text), text
+
+
+def test_gate_on_estimates_says_so_where_only_names_are_read() -> None:
+    """A test's name, an annotation's title, a metric's labels and a table's column say it too."""
+    policy = parse_policy(POLICY, filename="gate.yaml")
+    gate = evaluate(sides(baseline=True, candidate=True), policy, today=dt.date(2026, 1, 1))
+    kinds = {check.kind: check for check in gate.checks}
+    assert kinds.keys() == {"worse_by", "at_most"}
+    assert all(check.estimated for check in gate.checks)
+    names = re.findall(r'testcase [^>]*name="([^"]*)"', gate_junit(gate))
+    assert sorted(names) == [
+        "energy_per_token_j (estimated): at most 1 J/token",
+        "energy_per_token_j (estimated): at most 5 % worse",
+    ]
+    titles = re.findall(r"::error title=(.*?)::", gate_annotations(gate))
+    assert titles == ["v / w%3A Energy per token (estimated)"] * 2
+    (metric,) = (
+        line for line in gate_metrics(gate).splitlines() if line.startswith("edgebench_energy")
+    )
+    assert metric.startswith(
+        'edgebench_energy_per_token_j{variant="v",workload="w",source="estimated"} '
+    )
+    rows = [line for line in gate_markdown(gate).splitlines() if line.startswith("| `v / w`")]
+    assert rows
+    assert all("J/token (estimated)" in line.split("|")[2] for line in rows)
+
+
+def test_gate_on_measurements_has_plain_names() -> None:
+    """The word stands where it belongs only."""
+    policy = parse_policy(POLICY, filename="gate.yaml")
+    gate = evaluate(sides(baseline=False, candidate=False), policy, today=dt.date(2026, 1, 1))
+    for text in (gate_junit(gate), gate_annotations(gate), gate_metrics(gate), gate_markdown(gate)):
+        assert "estimated" not in text

@@ -16,7 +16,7 @@ from edgebench.harness.results.model import Artifact
 from edgebench.harness.results.run import Run
 
 if TYPE_CHECKING:
-    from edgebench.harness.compare.model import Differing, Matched
+    from edgebench.harness.compare.model import Differing, Matched, Side
 
 RATES = {"a": {"decode_rate": [10.0, 11.0, 12.0]}}
 
@@ -346,3 +346,28 @@ def test_names_from_files_do_not_break_a_message() -> None:
     )
     assert "\x1b" not in message
     assert len(message.splitlines()) == 3
+
+
+def test_figures_of_a_tool_are_named_where_the_others_are_ours() -> None:
+    """A tool may count otherwise; what both sides have from the same source is no difference."""
+
+    def by_tool(name: str) -> Side:
+        made = run(name, RATES)
+        trials = [
+            trial.model_copy(
+                update={
+                    "metrics": {
+                        key: value.model_copy(update={"source": "engine"})
+                        for key, value in trial.metrics.items()
+                    }
+                }
+            )
+            for trial in made.trials
+        ]
+        return side_of_run(Run(made.path, made.record, tuple(trials)))
+
+    found = match(side("a", RATES), by_tool("b"))
+    assert _said(found.differing) == [
+        ("who measured decode rate", "edgebench", "the framework's own tool", "version")
+    ]
+    assert match(by_tool("a"), by_tool("b")).differing == ()

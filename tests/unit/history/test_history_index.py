@@ -13,8 +13,10 @@ from history_sample import change, sha, write_run, write_runs
 
 from edgebench.harness.errors import ResultError
 from edgebench.harness.history import index as index_module
+from edgebench.harness.history.changes import find
 from edgebench.harness.history.index import IN_MEMORY, Index
 from edgebench.harness.history.model import Selection
+from edgebench.reports.history_terminal import one_series, overview
 
 RATE = Selection(metrics=("decode_rate",))
 
@@ -310,6 +312,40 @@ def test_estimates_are_a_series_of_their_own(tmp_path):
         "estimated": [12.0, 13.0],
     }
     assert len({each.subject.cell for each in series}) == 1
+
+
+def energies(folder, meter):
+    """The run's rate as watts of a meter; without a name as older runs have them."""
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    for cell in record["cells"]:
+        rate = cell["metrics"]["decode_rate"]
+        cell["metrics"]["mean_power_w"] = {**rate, "unit": "W"}
+    meters = [{"name": meter, "source": "observed"}] if meter else []
+    change(folder, cells=record["cells"], meters=meters)
+
+
+def test_energies_of_each_meter_are_a_series_of_their_own(tmp_path):
+    """What two meters told is never joined, and each says which it is; a rate has no meter."""
+    for number, meter in enumerate(["rapl:package", "battery", "rapl:package", "battery", ""]):
+        energies(write_run(tmp_path, number, 10.0 + number), meter)
+    watts = Selection(metrics=("mean_power_w",))
+    _contents, series, _place = asked(tmp_path, watts)
+    assert {each.subject.meter: medians(each) for each in series} == {
+        "rapl:package": [10.0, 12.0],
+        "battery": [11.0, 13.0],
+        "": [14.0],
+    }
+    assert len({each.subject.cell for each in series}) == 1
+    found = [(each, find(each.medians)) for each in series]
+    listed = list(overview(found))
+    assert "      of rapl:package" in listed
+    assert "      of battery" in listed
+    for each, findings in found:
+        if each.subject.meter:
+            (head,) = [line for line in one_series(each, findings) if "Mean power" in line]
+            assert f"Mean power ({each.subject.meter}), W" in head
+    _contents, (rates,), _place = asked(tmp_path)
+    assert (rates.subject.meter, len(rates.points)) == ("", 5)
 
 
 def test_an_index_that_joined_estimates_is_made_again(tmp_path):

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tracemalloc
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import gguf
 import numpy as np
 import pytest
+from jinja2 import Environment
 
+from edgebench.harness.scenario.find import find_scenario
+from edgebench.harness.scenario.loader import load_scenario
 from edgebench.models.gguf_file import open_gguf
 from edgebench.models.shapes import SHAPES, ModelShape
-from edgebench.models.synthetic import synthetic_bytes, write_synthetic
+from edgebench.models.synthetic import synthetic_bytes, version_of, write_synthetic
+from edgebench.models.synthetic_template import TEMPLATES
 from edgebench.models.synthetic_tensors import BLOCKS, NUMBERS, synthetic_tensors, tensor_bytes
+from edgebench.models.synthetic_vocabulary import LAYOUTS
+from edgebench.runners.registry import runner_classes
 
-if TYPE_CHECKING:
-    from pathlib import Path
+SCENARIOS = sorted(each.stem for each in (Path(__file__).parents[3] / "scenarios").glob("*.yaml"))
+FOR_QUALITY = {"quantization", "wikitext2"}
+"""Scenarios that random weights have nothing to say to."""
 
 TEXT = "the cat sat on the mat and the other cat sat on that mat " * 3
 TINY = ModelShape(
@@ -182,3 +190,53 @@ def test_llama_3_s_rotations_are_scaled(tmp_path: Path) -> None:
     assert rope.architecture.rope.kind == "llama3"
     assert frequencies[-1] == pytest.approx(500_000.0 ** (-62 / 64) / 32, rel=1e-6)
     assert frequencies[0] == 1
+
+
+@pytest.mark.parametrize("key", TEMPLATES)
+def test_a_chat_is_put_in_tokens_that_the_tokenizer_has(key: str) -> None:
+    """What a template writes around a text is special there, as in the published model."""
+    # By the published tokenizers: ChatML, Llama 3, Gemma 2; Zephyr's marks are no tokens.
+    marks = {
+        "qwen2.5-0.5b": ["<|im_start|>", "<|im_end|>", "<|im_start|>"],
+        "smollm2-135m": ["<|im_start|>", "<|im_end|>", "<|im_start|>"],
+        "llama3.2-1b": [
+            "<|begin_of_text|>",
+            *("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
+            *("<|start_header_id|>", "<|end_header_id|>"),
+        ],
+        "gemma2-2b": ["<bos>", "<start_of_turn>", "<end_of_turn>", "<start_of_turn>"],
+        "tinyllama-1.1b": ["</s>"],
+    }[key]
+    layout = LAYOUTS[key]
+    for trims in (True, False):  # some frameworks' Jinja does, some does not
+        environment = Environment(trim_blocks=trims, lstrip_blocks=trims, autoescape=False)
+        text = environment.from_string(TEMPLATES[key]).render(
+            messages=[{"role": "user", "content": "Hi"}],
+            add_generation_prompt=True,
+            bos_token=layout.start,
+            eos_token=layout.end,
+        )
+        special = "|".join(map(re.escape, layout.special.values()))
+        assert re.findall(special, text) == marks
+        assert text.count("Hi") == 1
+        assert text.endswith("\n")
+
+
+def test_only_what_has_a_template_is_another_file_than_before(tmp_path: Path) -> None:
+    """Llama 2 7B is a base model: it has none, and what was made of it stays in the store."""
+    assert version_of(SHAPES["llama2-7b"]) == 1
+    assert {key for key in SHAPES if version_of(SHAPES[key]) == 2} == SHAPES.keys() - {"llama2-7b"}
+    assert open_gguf(made(tmp_path)).tokenizer.chat_template is None
+    chat = replace(TINY, key="tinyllama-1.1b")
+    template = open_gguf(made(tmp_path, chat)).tokenizer.chat_template
+    assert template == TEMPLATES["tinyllama-1.1b"]
+
+
+@pytest.mark.parametrize("name", [each for each in SCENARIOS if each not in FOR_QUALITY])
+def test_shipped_scenarios_can_be_run_with_synthetic_weights(name: str) -> None:
+    """A shape for each that is about speed, with a chat template where one is asked for."""
+    scenario = load_scenario(find_scenario(name), runners=runner_classes())
+    key = scenario.model.synthetic
+    assert key in SHAPES
+    if any(each.chat_template for each in scenario.workloads):
+        assert key in TEMPLATES

@@ -86,7 +86,8 @@ def test_a_predicted_rate_is_a_range_of_the_bandwidth():
     cells, row, _table = row_of(run_with(PHONE))
     rate = cells["decode_rate"]
     assert (rate.low, rate.high) == (pytest.approx(175), pytest.approx(400))
-    assert rate.text == "175–400"
+    # Two digits: no range this wide has more to say.
+    assert rate.text == "180–400"
     assert (rate.origin, rate.chip, rate.interval, rate.n) == ("predicted", "predicted", "", None)
     assert cells["rate_per_watt"].low == pytest.approx(35)
     assert cells["mean_power_w"].sort == 5
@@ -170,6 +171,23 @@ def test_a_low_end_does_not_look_like_nothing():
     assert cells["decode_rate"].text.startswith("0.1")
     slow = _value(Estimate.of("token/s", 0.034, 31.0), Scale("token/s"), Footnotes(), None)
     assert slow.text == "0.034–31"
+    fast = _value(Estimate.of("token/s", 99.6, 1234.0), Scale("token/s"), Footnotes(), None)
+    assert fast.text.replace(",", "").replace(" ", "") == "100–1200"
+
+
+def test_work_per_watt_is_of_the_rate_that_the_power_leaves():
+    """5 W of a TDP of 10 W leave half of 175 tokens/s, which are 17.5 a watt."""
+    hot = replace(PHONE, tdp_w=Known(10.0, "its data sheet"))
+    cells, _row, _table = row_of(run_with(hot))
+    assert cells["decode_rate"].low == pytest.approx(175)
+    assert cells["rate_per_watt"].low == pytest.approx(17.5)
+
+
+def test_a_report_says_how_many_published_rates_lie_in_its_range():
+    """Not that CPUs reach it: one of those at hand does not."""
+    cells, _row, table = row_of(run_with(PHONE))
+    said = table.footnotes[cells["decode_rate"].footnote - 1]
+    assert "of which 13 of 14 reach 35" in said
 
 
 def test_what_does_not_fit_has_no_rate():

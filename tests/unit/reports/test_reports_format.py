@@ -6,7 +6,7 @@ import pytest
 
 from edgebench.harness.metrics.definitions import METRICS, metric
 from edgebench.harness.results.cell import Summary
-from edgebench.reports.format import duration, percent, quantity, scale_for, shown
+from edgebench.reports.format import duration, number, percent, quantity, scale_for, shown
 
 
 def summary(median, low=None, high=None, unit="token/s"):
@@ -101,3 +101,10 @@ def test_an_unknown_metric_never_fails(key):
     unknown = metric(key)
     assert unknown.key == key
     assert unknown.better is None
+
+
+def test_a_number_is_grouped_by_what_it_is_rounded_to():
+    """9999.99999 without decimals is written as 10 000 is; 9999.4 stays as it is."""
+    assert number(9999.9999999, 0) == number(10_000.0, 0) == "10\u202f000"
+    assert number(-9999.9999999, 0) == "-10\u202f000"
+    assert number(9999.4, 0) == "9999"
