@@ -97,6 +97,35 @@ def passing(share: float, part: float) -> Callable[[np.random.Generator, int], A
     return level
 
 
+def slow_v(share: float) -> Callable[[np.random.Generator, int], Array]:
+    """Down by that share from a fifth to the middle, and up again until four fifths."""
+
+    def level(_random: np.random.Generator, count: int) -> Array:
+        off = np.abs(np.arange(count) / count - 0.5)
+        return 1 - share * np.clip(1 - off / 0.3, 0, 1)
+
+    return level
+
+
+def waves(share: float, number: int) -> Callable[[np.random.Generator, int], Array]:
+    """Up and down by that share, as a cosine, so many times."""
+
+    def level(_random: np.random.Generator, count: int) -> Array:
+        return 1 - share / 2 * (1 - np.cos(2 * np.pi * number * np.arange(count) / count))
+
+    return level
+
+
+def cycles(share: float, number: int) -> Callable[[np.random.Generator, int], Array]:
+    """Lower by that share in every second half of so many equal parts."""
+
+    def level(_random: np.random.Generator, count: int) -> Array:
+        low = np.arange(count) * 2 * number // count % 2 == 1
+        return np.where(low, 1 - share, 1.0)
+
+    return level
+
+
 def hiccup(random: np.random.Generator, count: int) -> Array:
     """Three seconds at 0.3 of the rate."""
     at, start = np.arange(count), int(random.integers(count // 6, 5 * count // 6 - 3))
@@ -127,6 +156,16 @@ KINDS = (
     Kind("30 % lower for a third, then back", passing(0.3, 1 / 3)),
     Kind("30 % lower for a third, the clock not", passing(0.3, 1 / 3), clock=False),
     Kind("10 % lower for a fifth, then back", passing(0.1, 1 / 5)),
+    Kind("slow V of 12 %", slow_v(0.12)),
+    Kind("slow V of 20 %", slow_v(0.2)),
+    Kind("slow V of 30 %", slow_v(0.3)),
+    Kind("slow V of 20 %, the clock does not", slow_v(0.2), clock=False),
+    Kind("one wave of 25 %", waves(0.25, 1)),
+    Kind("3 waves of 20 %", waves(0.2, 3)),
+    Kind("2 cycles of 40 %", cycles(0.4, 2)),
+    Kind("5 cycles of 20 %", cycles(0.2, 5)),
+    Kind("10 cycles of 40 %", cycles(0.4, 10)),
+    Kind("5 cycles of 20 %, the clock does not", cycles(0.2, 5), clock=False),
     Kind("50 % lower in the last 5 s", after(-5, 0.5)),
 )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
-from edgebench.devices.energy import LATE, read_afresh
+from edgebench.devices.energy import LATE, NS, read_afresh
 from edgebench.devices.points import PointMeter
 from edgebench.devices.window import EnergyPoint, EnergyTrace, Gap
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 SETTLE_S = 2.0
 """How long the end of a window waits for a meter's next reading, at most."""
+STEP_S = 0.01
+"""How often a counter is read meanwhile."""
 
 
 class CounterLog:
@@ -56,11 +59,28 @@ class CounterLog:
         self._points.extend(points)
 
     def settle(self, end_ns: int) -> None:
-        """Let the meter come to the end of the window: its next reading may be of after that."""
-        if self._own is not None and self._why is None:
-            limit_s = LATE * (self._meter.resolution_s or 0.0)
-            self._own.wait_past(end_ns, min(limit_s, SETTLE_S))
+        """Let the meter come to the end of the window: its next reading may be of after that.
+
+        The time is counted from the end of the window on, so that meters wait together.
+        """
+        if self._why is not None:
+            return
+        limit_s = min(LATE * (self._meter.resolution_s or 0.0), SETTLE_S)
+        left_s = max(0.0, limit_s - (self._clock() - end_ns) / NS)
+        if self._own is not None:
+            self._own.wait_past(end_ns, left_s)
             self.read()
+        else:
+            self._read_on(end_ns, left_s)
+
+    def _read_on(self, end_ns: int, left_s: float) -> None:
+        """Read a counter until it has changed: its last change may be long before the end."""
+        shown = [each.joules for each in self._points if each.t_ns <= end_ns][-1:]
+        for _ in range(int(left_s / STEP_S)):
+            time.sleep(STEP_S)
+            self.read()
+            if self._why is not None or [self._points[-1].joules] != shown:
+                return
 
     def note_resolution(self) -> None:
         """See how often it changes: the coarsest that was seen holds for all."""

@@ -8,11 +8,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from edgebench.devices.reading import Reading
+from edgebench.devices.window import EnergyPoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from edgebench.devices.window import EnergyPoint, EnergyTrace
+    from edgebench.devices.window import EnergyTrace
 
 T = TypeVar("T")
 
@@ -25,6 +26,8 @@ MOST_UNCERTAIN = 0.1
 """Share of a window's energy that may lie on the wrong side of its two edges."""
 STILL_S = 0.5
 """A counter that measures does not stand still for so long, or for `MIN_CHANGES` changes."""
+BACK = 3
+"""Over how many spans before an edge a change is looked for: means of the time before come late."""
 LATE = 1.5
 """Of the time between two changes, how old the last one may be at the end of what was read."""
 
@@ -56,14 +59,22 @@ def energy_between(trace: EnergyTrace, start_ns: int, end_ns: int) -> Reading:
     if why_not is not None:
         return Reading.missing(why_not)
     points = _between_gaps(trace, start_ns, end_ns)
-    why_not = _unreadable(trace, points, start_ns, end_ns)
+    pace_s = _pace_s(trace, points, start_ns, end_ns)
+    why_not = _unreadable(trace, points, pace_s, start_ns, end_ns)
     if why_not is not None:
         return Reading.missing(why_not)
     known = _known(trace, points)
     if len(known) < MIN_READINGS:
         return Reading.missing(TOO_SHORT)
+    late_s = [0.0 if trace.own_points else _late_s(points, each, pace_s) for each in known]
+    # It is of some moment since the reading before: the middle is wrong by half of that at most.
+    known = [
+        EnergyPoint(each.t_ns - round(late / 2 * NS), each.joules)
+        for each, late in zip(known, late_s, strict=True)
+    ]
     joules = _at(known, end_ns) - _at(known, start_ns)
-    why_not = _uncertain(trace, known, joules, (start_ns, end_ns))
+    edges = [_edge(trace, known, late_s, pace_s, each) for each in (start_ns, end_ns)]
+    why_not = _uncertain(trace.meter, edges, joules)
     if why_not is not None:
         return Reading.missing(why_not)
     return Reading(joules, method=trace.meter)
@@ -97,28 +108,57 @@ def _between_gaps(trace: EnergyTrace, start_ns: int, end_ns: int) -> Sequence[En
     ]
 
 
+def _pace_s(trace: EnergyTrace, points: Sequence[EnergyPoint], start_ns: int, end_ns: int) -> float:
+    """Seconds between changes of the counter, as they were in this window and at its edges.
+
+    Of a meter that gives its own points these tell it: what it did before or later is no matter.
+    """
+    told_s = trace.resolution_s or 0.0
+    if not trace.own_points:
+        return told_s
+    near = [
+        (one, two) for one, two in pairwise(points) if two.t_ns > start_ns and one.t_ns < end_ns
+    ]
+    if any(two.silent_s for _, two in near):
+        told_s = 0.0  # what a meter tells of itself is of lately, wherever that is
+    gaps_s = (max(two.silent_s, (two.t_ns - one.t_ns) / NS) for one, two in near)
+    return max(told_s, *gaps_s) if near else told_s
+
+
 def _unreadable(
-    trace: EnergyTrace, points: Sequence[EnergyPoint], start_ns: int, end_ns: int
+    trace: EnergyTrace,
+    points: Sequence[EnergyPoint],
+    pace_s: float,
+    start_ns: int,
+    end_ns: int,
 ) -> str | None:
     """Why these readings don't tell the energy in between; None where they may."""
     meter = trace.meter
-    resolution_s = trace.resolution_s or 0.0
     inside = sum(start_ns < each.t_ns < end_ns for each in points)
     if inside < MIN_READINGS:
         return TOO_SHORT
     if start_ns < points[0].t_ns or end_ns > points[-1].t_ns:
         return f"{meter} said nothing at one end of the window"
-    needed_s = MIN_CHANGES * resolution_s
+    needed_s = MIN_CHANGES * pace_s
     if (end_ns - start_ns) / NS < needed_s:
-        return (
-            f"the window is too short for {meter}, which changes every {resolution_s:.3g} s: it "
-            f"takes {needed_s:.3g} s"
-        )
+        return _too_short(trace, pace_s, needed_s)
     if any(later.joules < earlier.joules for earlier, later in pairwise(points)):
         return f"{meter} went back, so it does not count energy"
     if trace.source == "observed" and _stands_still(points, start_ns, end_ns, needed_s):
         return f"{meter} stood still in the window, so it measured nothing"
     return None
+
+
+def _too_short(trace: EnergyTrace, pace_s: float, needed_s: float) -> str:
+    if trace.own_points:
+        return (
+            f"the window is too short for {trace.meter}, whose readings in it are up to "
+            f"{pace_s:.3g} s apart: it takes {needed_s:.3g} s"
+        )
+    return (
+        f"the window is too short for {trace.meter}, which changes every {pace_s:.3g} s: it "
+        f"takes {needed_s:.3g} s"
+    )
 
 
 def _stands_still(
@@ -153,39 +193,54 @@ class _Edge:
     """How much energy may lie on the wrong side of one edge of a window.
 
     Attributes:
-        joules: at most, where the power changed once between the points next to it.
+        joules: at most, where the power changed once between the points next to it, and these
+            are as late as they can be.
         change_w: by how much the power changed around it.
         seconds: how long the meter left open when.
+        beyond_s: how much of the window is before the meter's first change, or after its last.
     """
 
     joules: float
     change_w: float
     seconds: float
+    beyond_s: float
 
 
-def _uncertain(
-    trace: EnergyTrace, known: Sequence[EnergyPoint], joules: float, edges_ns: Sequence[int]
-) -> str | None:
+def _uncertain(meter: str, edges: Sequence[_Edge], joules: float) -> str | None:
     """Why the energy is not known well enough: what may belong to before or after the window."""
-    edges = [_edge(trace, known, each) for each in edges_ns]
     wrong_j = sum(each.joules for each in edges)
     if wrong_j <= MOST_UNCERTAIN * joules:
         return None
     worst = max(edges, key=lambda each: each.joules)
+    if worst.beyond_s > 0:
+        return (
+            f"{meter} did not change for {worst.beyond_s:.3g} s at an edge of the window, so "
+            f"{wrong_j:.3g} of {joules:.3g} J may be of before or after: it takes a faster meter "
+            "or more tokens"
+        )
     return (
         f"power changed by {worst.change_w:.3g} W within the {worst.seconds:.3g} s that "
-        f"{trace.meter} leaves open at an edge of the window, so {wrong_j:.3g} of {joules:.3g} J "
+        f"{meter} leaves open at an edge of the window, so {wrong_j:.3g} of {joules:.3g} J "
         "may be of before or after: it takes a faster meter or more tokens"
     )
 
 
-def _edge(trace: EnergyTrace, known: Sequence[EnergyPoint], t_ns: int) -> _Edge:
+def _edge(
+    trace: EnergyTrace,
+    known: Sequence[EnergyPoint],
+    late_s: Sequence[float],
+    pace_s: float,
+    t_ns: int,
+) -> _Edge:
     at = _after(known, t_ns)
     one, two = known[at - 1], known[at]
     gap_ns = max(1, two.t_ns - one.t_ns)
-    span_ns = max(gap_ns, round((trace.resolution_s or 0.0) * NS))
-    # A meter that is late shows the change up to a span after it.
-    places = (one.t_ns - span_ns, one.t_ns, two.t_ns, two.t_ns + span_ns, two.t_ns + 2 * span_ns)
+    span_ns = max(gap_ns, round(pace_s * NS))
+    # A meter that is late shows the change up to two spans after it, and at the edge may still
+    # show one of before.
+    before = range(BACK if trace.own_points else 1, 0, -1)
+    places = [one.t_ns - each * span_ns for each in before]
+    places += [one.t_ns, two.t_ns, two.t_ns + span_ns, two.t_ns + 2 * span_ns]
     first_ns, last_ns = known[0].t_ns, known[-1].t_ns
     within = [min(max(each, first_ns), last_ns) for each in places]
     watts = [
@@ -200,7 +255,19 @@ def _edge(trace: EnergyTrace, known: Sequence[EnergyPoint], t_ns: int) -> _Edge:
     else:
         # A counter's energy between two points is right; only where in between it lies is open.
         open_s = max(0, (t_ns - one.t_ns) * (two.t_ns - t_ns)) / gap_ns / NS
-    return _Edge(change_w * open_s, change_w, span_ns / NS)
+        if one.t_ns == first_ns or two.t_ns == last_ns:
+            # Of the power on one side only the share between the two is seen.
+            open_s = gap_ns / NS
+        open_s += max(late_s[at - 1], late_s[at]) / 2
+    # Beyond what is known, the power may be anything: nothing at all, or twice as much.
+    beyond_s = max(0, first_ns - t_ns, t_ns - last_ns) / NS
+    return _Edge(change_w * open_s + max(watts) * beyond_s, change_w, span_ns / NS, beyond_s)
+
+
+def _late_s(points: Sequence[EnergyPoint], known: EnergyPoint, pace_s: float) -> float:
+    """How long a counter may have stood at a point already: since it was read before, at most."""
+    at = bisect_left(points, known.t_ns, key=lambda each: each.t_ns)
+    return min(pace_s, (known.t_ns - points[at - 1].t_ns) / NS) if at > 0 else pace_s
 
 
 def _after(known: Sequence[EnergyPoint], t_ns: int) -> int:

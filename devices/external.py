@@ -234,7 +234,8 @@ class Stream:
                 self._joules += (
                     (earlier.watts + line.watts) / 2 * (share.end - share.begin) * took_s
                 )
-                self._points.add(round((before.arrived_s + share.end * took_s) * NS), self._joules)
+                t_ns = round((before.arrived_s + share.end * took_s) * NS)
+                self._points.add(t_ns, self._joules, took_s)
                 earlier = line
         self._counted, self._waiting = last, []
         self.arrivals += 1

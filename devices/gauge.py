@@ -147,12 +147,11 @@ class GaugeMeter:
             return self._points.since(t_ns)
 
     def wait_past(self, t_ns: int, limit_s: float) -> None:
-        """Until a reading is later than `t_ns`, or there is none any more."""
+        """Until a reading is later than `t_ns`, or the source no longer measures."""
         with self._changed:
             self._changed.wait_for(
-                lambda: (
-                    self._failure is not None or (self._last is not None and self._last[0] > t_ns)
-                ),
+                # One reading that failed is not the last.
+                lambda: not self._is_measuring or (self._last is not None and self._last[0] > t_ns),
                 limit_s,
             )
 

@@ -38,9 +38,9 @@ class Points:
     def __init__(self) -> None:
         self._points: deque[EnergyPoint] = deque(maxlen=MOST_POINTS)
 
-    def add(self, t_ns: int, joules: float) -> None:
+    def add(self, t_ns: int, joules: float, silent_s: float = 0.0) -> None:
         """One more; the clock is monotonic."""
-        self._points.append(EnergyPoint(t_ns, joules))
+        self._points.append(EnergyPoint(t_ns, joules, silent_s))
 
     def clear(self) -> None:
         """What comes next does not belong to what was."""

@@ -22,10 +22,18 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class EnergyPoint:
-    """An energy meter's counter at one moment."""
+    """An energy meter's counter at one moment.
+
+    Attributes:
+        t_ns: of the monitor's clock.
+        joules: up to then.
+        silent_s: how long the meter had said nothing when it told this; 0 where the time since the
+            point before is all that is known.
+    """
 
     t_ns: int
     joules: float
+    silent_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,7 @@ class EnergyTrace:
         points: the edges of the window included where the meter can tell them.
         reason: why `points` is empty or stops early; None where it goes to the end.
         resolution_s: seconds from one change of the counter to the next; None where not known.
+            Of points that tell their own silences, these hold.
         gaps: where it could not be read in between; energy of what touches one is not known.
         own_points: whether the points are of the meter's own times; else a counter was asked, and
             may have stood there for as long as `resolution_s`.

@@ -43,10 +43,18 @@ UNSURE: Final = "whether the clock fell with it can't be told: the cause is not 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Whether it was the clock, and what is to be said of it."""
+    """Whether it was the clock.
+
+    Attributes:
+        throttled: None where that can't be told.
+        because: what is to be said of the clock.
+        rate: the share that the rate lost in the seconds that `because` speaks of; None where it
+            names no share.
+    """
 
     throttled: bool | None
     because: str
+    rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +107,12 @@ def cause_of(
     answers: list[bool | None] = []
     for found in _compared(rates, place, end, clocks_hz):
         if found.answer and False not in answers:
-            return Cause(throttled=True, because=f"the clock by {_percent(_share(found.clock))}")
+            lost = _whole(rates, place, end, clocks_hz) or found
+            because = f"the clock by {_percent(_share(lost.clock))}"
+            return Cause(throttled=True, because=because, rate=_share(lost.rate))
         # Once more with twice as many: a few readings may differ by chance.
         if found.answer is False and answers[-1:] == [False]:
-            return Cause(throttled=False, because=_other(found, clock_fall))
+            return _other(found, clock_fall)
         answers.append(found.answer)
     return Cause(None, UNSURE)
 
@@ -112,17 +122,28 @@ def known(values: Sequence[float | None]) -> list[float]:
     return [each for each in values if each is not None and each > 0]
 
 
-def _other(found: _Compared, clock_fall: Fall | None) -> str:
+def _other(found: _Compared, clock_fall: Fall | None) -> Cause:
     """What to say of a clock that was not the cause."""
-    near = max(0.0, _share(found.clock))
+    near, rate = max(0.0, _share(found.clock)), None
     enough = max(WITH_IT * _share(found.rate), near + SEEN)
     if clock_fall is not None and clock_fall.share >= enough:
         why = f"the clock fell by {_percent(clock_fall.share)}, but not at that moment"
     elif near >= SEEN:
-        why = f"the clock fell by {_percent(near)} only"
+        why, rate = f"the clock fell by {_percent(near)} only", _share(found.rate)
     else:
         why = "the clock did not fall"
-    return f"{why}: something else took the time"
+    return Cause(throttled=False, because=f"{why}: something else took the time", rate=rate)
+
+
+def _whole(
+    rates: Levels, place: int, end: int, clocks_hz: Sequence[float | None]
+) -> _Compared | None:
+    """What both lost over the whole levels, where that shows that they fell together too."""
+    before, after = known(clocks_hz[:place]), known(clocks_hz[place:end])
+    if not before or not after:
+        return None
+    clock, rate = float(np.log(before).mean() - np.log(after).mean()), rates.drop(0, place, end)
+    return _Compared(answer=True, clock=clock, rate=rate) if clock >= WITH_IT * rate else None
 
 
 def _compared(

@@ -58,6 +58,12 @@ MOST_JUMPS: Final = 12
 LEAST_STEPS: Final = 0.35
 """Of the differences, the share that no jump is near, for certain: the noise is told from them."""
 
+CYCLE_WINDOWS: Final = (3, 10)
+"""Of so many values running means are taken where a series may go up and down: first of few, since
+parts may be short, then of more, since noise may hide them."""
+LONGER: Final = 1.5
+"""By so much longer than the first low part, the second and last one is a fall for good."""
+
 CHANCE: Final = 0.01
 """How often a series that only varies may be called a fallen one, all places taken together."""
 
@@ -282,6 +288,65 @@ class Levels:
                 at = int(np.argmax(gain))
                 best, found = float(gain[at]), (low, int(stop[at]))
         return found
+
+    def deepest(self, window: int) -> tuple[float, int]:
+        """By how much running means fell at most, and the middle of the lower one.
+
+        A mean of so many values is held against all those of as many before it, in logarithms.
+        """
+        means = (self.sums[window:] - self.sums[:-window]) / window
+        drops = np.maximum.accumulate(means) - means
+        lowest = int(np.argmax(drops))
+        return float(drops[lowest]), lowest + window // 2
+
+    def again_and_again(self, least: float) -> list[tuple[int, int, int]]:
+        """The falls of a series that goes up and down: begin before, begin and end of the low part.
+
+        Empty where there are fewer than two falls with a rise between them, or where the second and
+        last low part lasts far longer than the first: that is a fall for good.
+
+        Args:
+            least: how far each has to fall, in logarithms.
+        """
+        for window in CYCLE_WINDOWS:
+            cuts = self._turns(window, least)
+            parts = list(zip(cuts[::2], cuts[1::2], cuts[2::2], strict=False))
+            deep = all(
+                min(cut - start, end - cut) >= LEAST_LEVEL and self.drop(start, cut, end) >= least
+                for start, cut, end in parts
+            )
+            lows = [end - cut for _start, cut, end in parts]
+            if deep and (len(lows) > 2 or (len(lows) > 1 and lows[1] <= LONGER * lows[0])):  # noqa: PLR2004
+                return parts
+        return []
+
+    def _turns(self, window: int, least: float) -> list[int]:
+        """Where a part begins, high ones and low ones in turn, a high one first; and the end.
+
+        Noise must not take it up and down: a part begins where three quarters of the way are done.
+        """
+        if len(self) < 2 * window:
+            return []
+        smooth = (self.sums[window:] - self.sums[:-window]) / window
+        high, low = (float(each) for each in np.quantile(smooth, [0.9, 0.1]))
+        if high - low < least:
+            return []
+        upper, lower = high - (high - low) / 4, low + (high - low) / 4
+        begins_low = is_low = bool(smooth[0] < (high + low) / 2)
+        cuts = [0]
+        for place, value in enumerate(smooth.tolist()):
+            if value > upper if is_low else value < lower:
+                cuts.append(self._turn(cuts[-1], place + window, rise=is_low))
+                is_low = not is_low
+        return [*cuts[begins_low:], len(self)]
+
+    def _turn(self, start: int, end: int, *, rise: bool) -> int:
+        """Where two levels of this part fit best, the second one higher or lower."""
+        at = np.arange(start + 1, end)
+        left = (self.sums[at] - self.sums[start]) / (at - start)
+        right = (self.sums[end] - self.sums[at]) / (end - at)
+        gap = np.maximum(right - left if rise else left - right, 0.0)
+        return int(at[np.argmax(gap**2 * (at - start) * (end - at))])
 
 
 def clipped(y: Array) -> Array:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from edgebench.harness.measure import Bench, Task
 from edgebench.harness.observer import Outlook
 from edgebench.harness.prompts import TaskText
 from edgebench.harness.results.summary import is_settled
+from edgebench.harness.seats import Place, Seat, Turn, baseline_last, places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,107 +33,11 @@ if TYPE_CHECKING:
     from edgebench.harness.cooldown import Waited
     from edgebench.harness.execution import Execution
     from edgebench.harness.observer import Observer
-    from edgebench.harness.prepared import PreparedVariant
-    from edgebench.harness.prompts import Prompt
 
 
 FITS = 0.9
 """So much of a stretch must fit into the time that is left: what came before may have overrun it
 by some seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A variant of one of the runs."""
-
-    run: Execution
-    item: PreparedVariant
-
-    @property
-    def name(self) -> str:
-        """The variant's, in its run."""
-        return self.item.variant.id
-
-    def workloads(self) -> list[Prompt | TaskText]:
-        """What it is measured on: the prompts, and those tasks that it can run."""
-        if self.item.failure is not None:
-            return []
-        prepared = self.run.prepared
-        able = [task for task in prepared.tasks if task.task in self.item.tasks]
-        return [*(each for each in prepared.prompts if each.sustained_s is None), *able]
-
-    def stretches(self) -> list[Prompt]:
-        """Sustained work that it still has to do."""
-        if self.item.failure is not None:
-            return []
-        tally = self.run.tally
-        return [
-            prompt
-            for prompt in self.run.prepared.prompts
-            if prompt.sustained_s is not None
-            and not tally.measured(self.name, prompt.workload)
-            and not tally.is_lost(self.name, prompt.workload)
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What takes one place in a block: a variant, or the two sides of one that are a pair."""
-
-    seats: tuple[Seat, ...]
-
-    def beside(self, seat: Seat) -> Seat | None:
-        """The other side of a pair; None where there is none."""
-        return next((each for each in self.seats if each is not seat), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """What one seat does in the next block."""
-
-    seat: Seat
-    tasks: list[Task]
-
-
-def places(runs: Sequence[Execution]) -> list[Place]:
-    """The variants of one run, each in a place of its own; of two, those that match side by side.
-
-    Args:
-        runs: one, or the baseline and the candidate.
-    """
-    seats = [[Seat(run, item) for item in run.prepared.variants] for run in runs]
-    if len(seats) == 1:
-        return [Place((seat,)) for seat in seats[0]]
-    return seat_pairs(*seats)
-
-
-def seat_pairs(baseline: Sequence[Seat], candidate: Sequence[Seat]) -> list[Place]:
-    """Which variants of two runs are measured side by side, in the order of the candidate.
-
-    Those of the same name; of the others, which an option that differs names differently, the
-    first of a runner with the first of it, and so on. What has nobody beside it comes last.
-    """
-    free = list(baseline)
-    beside: dict[int, Seat] = {}
-    for same in (_same_name, _same_runner):
-        for position, seat in enumerate(candidate):
-            found = next((other for other in free if same(seat, other)), None)
-            if position not in beside and found is not None:
-                beside[position] = found
-                free.remove(found)
-    paired = [
-        Place((beside[position], seat) if position in beside else (seat,))
-        for position, seat in enumerate(candidate)
-    ]
-    return [*paired, *(Place((seat,)) for seat in free)]
-
-
-def _same_name(one: Seat, other: Seat) -> bool:
-    return one.name == other.name
-
-
-def _same_runner(one: Seat, other: Seat) -> bool:
-    return one.item.variant.runner == other.item.variant.runner
 
 
 def measure(runs: Sequence[Execution], since: float, observer: Observer) -> None:
@@ -172,10 +76,11 @@ def measure(runs: Sequence[Execution], since: float, observer: Observer) -> None
     # What is measured first leaves time for what comes last.
     early_s = max(0.0, left_s - sustained_s)
     groups = [here] if protocol.interleave else [[place] for place in here]
+    starts = Starts()
     for position, group in enumerate(groups, start=1):
         # Variants that run one after the other share the budget evenly.
-        _Group(runs, group, begun + early_s * position / len(groups), cooling).run()
-    _Group(runs, everywhere, begun + left_s, cooling).sustain()
+        _Group(runs, group, begun + early_s * position / len(groups), cooling, starts).run()
+    _Group(runs, everywhere, begun + left_s, cooling, starts).sustain()
 
 
 def _cooling(runs: Sequence[Execution], observer: Observer) -> list[Cooldown | None]:
@@ -211,6 +116,22 @@ def _temperature(board: Board) -> Reading:
         return Reading.missing(error.message)
 
 
+class Starts:
+    """How long each seat took last time before it was measured, in seconds."""
+
+    def __init__(self) -> None:
+        self._took: dict[tuple[int, str], float] = {}
+
+    def keep(self, key: tuple[int, str], seconds: float) -> None:
+        """Keep that of a run's variant."""
+        self._took[key] = seconds
+
+    def expected(self, key: tuple[int, str]) -> float:
+        """What it took last time; of one that was not started yet, the mean of the others."""
+        known = self._took.values()
+        return self._took.get(key, sum(known) / len(known) if known else 0.0)
+
+
 class _Group:
     """Places that share their blocks."""
 
@@ -220,8 +141,10 @@ class _Group:
         group: Sequence[Place],
         deadline: float,
         cooling: Sequence[Cooldown | None],
+        starts: Starts,
     ) -> None:
         self._runs = runs
+        self._starts = starts
         self._group = group
         self._deadline = deadline
         self._cooling = cooling
@@ -270,49 +193,70 @@ class _Group:
         """Sustained work: one stretch for each cell, each in a block of its own.
 
         One that was begun is not cut off by the end of the time; so none is begun that would last
-        beyond it.
+        beyond it. A line tells of each that is not.
         """
         block = self._next_block()
-        begun, worked = self._now(), self._worked_s()
-        while todo := self._stretches():
+        begun, spent = self._now(), self._spent_s()
+        left_out: set[tuple[tuple[int, str], str]] = set()
+        while todo := self._stretches(left_out):
             if self._protocol.interleave:
                 order = random.Random(f"{self._runs[-1].record.seed}-{block}")  # noqa: S311 - no secret
                 order.shuffle(todo)
             for turns in todo:
-                for turn in self._in_order(turns, block):
-                    done_s = self._worked_s() - worked
-                    if self._out_of_time() or not self._fits(turn, self._deadline - begun - done_s):
-                        self._stop()
-                        return
-                    self._take(turn, block)
+                in_order = self._in_order(turns, block)
+                for position, turn in enumerate(in_order):
+                    # The clock of a run may stand still while its runners work, in a test.
+                    done_s = max(self._now() - begun, self._spent_s() - spent)
+                    # One side of a pair alone would tell nothing.
+                    if self._fits(in_order[position:], self._deadline - begun - done_s):
+                        self._take(turn, block)
+                        continue
+                    self._stop()
+                    left_out.update(self._stretch(each) for each in in_order[position:])
+                    break
                 block += 1
 
-    def _worked_s(self) -> float:
-        """How long has been measured so far, without loading and cooling down."""
-        return sum(each.clock.measured_s for each in self._benches)
+    def _spent_s(self) -> float:
+        """How long everything took so far, by what was counted of it."""
+        return sum(
+            clock.start_s + clock.load_s + clock.warmup_s + clock.measured_s + clock.cooldown_s
+            for clock in (each.clock for each in self._benches)
+        )
 
-    def _fits(self, turn: Turn, left_s: float) -> bool:
-        """Whether the sustained work of a turn fits into what is left of the time."""
-        needed = sum(
-            each.prompt.sustained_s or 0.0
-            for each in turn.tasks
-            if not isinstance(each.prompt, TaskText)
-        )
-        if FITS * needed <= left_s:
+    def _fits(self, turns: Sequence[Turn], left_s: float) -> bool:
+        """Whether the sustained work of these fits into what is left of the time; tell if not."""
+        work = [
+            sum(
+                each.prompt.sustained_s or 0.0
+                for each in turn.tasks
+                if not isinstance(each.prompt, TaskText)
+            )
+            for turn in turns
+        ]
+        loads = [self._starts.expected(self._key(turn)) for turn in turns]
+        if FITS * (sum(work) + sum(loads)) <= left_s:
             return True
-        self._runs[-1].observer.note(
-            f"sustained work: {turn.seat.name} is not begun: it takes {needed:g} s, and "
-            f"{left_s:.0f} s of the time budget are left"
-        )
+        for turn, work_s, load_s in zip(turns, work, loads, strict=True):
+            loading = f" and about {load_s:.0f} s to load and warm up" if load_s >= 1 else ""
+            beside = " with the other side of its pair" if len(turns) > 1 else ""
+            turn.seat.run.observer.note(
+                f"sustained work: {turn.seat.name} is not begun{beside}: it takes "
+                f"{work_s:g} s{loading}, and {max(0.0, left_s):.0f} s of the time budget are left"
+            )
         return False
 
-    def _stretches(self) -> list[list[Turn]]:
+    def _stretch(self, turn: Turn) -> tuple[tuple[int, str], str]:
+        return self._key(turn), turn.tasks[0].prompt.workload
+
+    def _stretches(self, left_out: set[tuple[tuple[int, str], str]]) -> list[list[Turn]]:
         """The sustained work that is left, that of both sides of a pair together."""
         todo: dict[tuple[int, str], list[Turn]] = {}
         for position, place in enumerate(self._group):
             for seat in place.seats:
                 for prompt in seat.stretches():
                     turn = Turn(seat, [Task(prompt, 1)])
+                    if self._stretch(turn) in left_out:
+                        continue
                     todo.setdefault((position, prompt.workload), []).append(turn)
         return list(todo.values())
 
@@ -344,9 +288,11 @@ class _Group:
         waited = self._pause(bench, self._cooling[self._runs.index(seat.run)])
         # The smallest first: a process keeps the memory that a larger one made it touch.
         tasks = sorted(turn.tasks, key=_place_in_block)
+        loading = _starting_s(turn, bench)
         seat.run.conduct.run_block(bench, seat.item, tasks, block, waited)
         took = self._now() - begun
         self._lasted[self._key(turn)] = took
+        self._starts.keep(self._key(turn), _starting_s(turn, bench) - loading)
         for other in self._runs:
             if other is not seat.run:
                 other.away_s += took
@@ -423,13 +369,14 @@ class _Group:
         return self._runs.index(turn.seat.run), turn.seat.name
 
 
-def baseline_last(session: str, block: int, variant: str) -> bool:
-    """Whether the baseline's side comes after the candidate's: a fair coin for each of them.
-
-    The session's name is drawn for each run anew, and so are the coins: with those of the
-    scenario's seed, every run of a scenario would favour the same side in the same blocks.
-    """
-    return random.Random(f"{session}-{block}-{variant}").random() < 1 / 2  # noqa: S311 - no secret
+def _starting_s(turn: Turn, bench: Bench) -> float:
+    """How long starting and loading took so far, and warming up too where work is sustained."""
+    lasting = any(
+        not isinstance(each.prompt, TaskText) and each.prompt.sustained_s is not None
+        for each in turn.tasks
+    )
+    clock = bench.clock
+    return clock.start_s + clock.load_s + (clock.warmup_s if lasting else 0.0)
 
 
 def _still_measured(seat: Seat, workload: str) -> bool:

@@ -62,6 +62,10 @@ def apply_overrides(scenario: Scenario, overrides: Overrides) -> Scenario:
     changed = scenario.model_copy(
         update={"variants": variants, "workloads": workloads, "measure": measure}
     )
+    for option, given in (("--ssh", overrides.ssh), ("--python", overrides.python)):
+        if given is not None and not given.strip():
+            msg = f"{option} is empty"
+            raise UsageError(msg, remedy=f"Leave {option} out, or write a value after it.")
     if overrides.ssh is not None:
         reached = {"ssh": overrides.ssh, "adb": None}
         device = changed.device.model_copy(update=reached)

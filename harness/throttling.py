@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from edgebench.harness.fall_cause import cause_of, known
+from edgebench.harness.fall_cause import Cause, cause_of, known
 from edgebench.harness.levels import LEAST_LEVEL, Levels
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ LAST_S: Final = 10.0
 LAST_SHARE: Final = 1 / 6
 """So long a lower rate has to last, or that share of a shorter stretch. What is shorter is at the
 very end no fall for good, and elsewhere a hiccup."""
+
+UNSEEN: Final = 0.07
+"""Where a tenth of a stretch is lower than an earlier one by so much, a fall by a tenth may be in
+it: nobody says then that the rate did not fall. With noise of 3 %, such a fall hardly ever shows as
+less, and a steady minute hardly ever as more."""
 
 HEAT: Final = 5
 """Intervals after a fall in which a temperature is looked for: it is read once a second."""
@@ -94,23 +99,49 @@ def judged(
     late = _late(whole, last)
     levels = Levels(whole.y[: late.place]) if late is not None else whole
     fall = lasting(levels, last) or _passing(levels, last)
+    times = [t_s[each] for each in kept]
     if fall is None:
-        return _steady(levels, clocks_hz, last, kept_share, late)
-    place = kept[fall.place]
-    at_s = (t_s[kept[fall.place - 1]] + t_s[place]) / 2
+        return _steady(levels, clocks_hz, times, last, kept_share, late)
     # Where nothing was decoded, nothing is said of the clock either.
     clocks = [clocks_hz[each] for each in kept]
-    found = cause_of(levels, fall.place, fall.end, clocks, _clock_fall(clocks, last))
-    readings = known(celsius[place : place + HEAT])
+    again = levels.again_and_again(-math.log(1 - max(fall.share / 2, LEAST_FALL)))
+    falls = [Fall(low, high, _share(levels.drop(start, low, high))) for start, low, high in again]
+    fall = falls[0] if falls else fall
+    found = _cause(levels, falls or [fall], clocks, last)
+    at_s = _edge(times, fall.place)
+    readings = known(celsius[kept[fall.place] : kept[fall.place] + HEAT])
     heat = f", at {readings[0]:.0f} °C" if found.throttled and readings else ""
-    seen = f"the rate fell by {_percent(fall.share)} after {at_s:.0f} s, and {found.because}{heat}"
-    if fall.end < len(levels):
-        back = (t_s[kept[fall.end - 1]] + t_s[kept[fall.end]]) / 2
+    why = f"{found.because}{heat}"
+    # Two shares beside each other are of the same seconds.
+    if found.rate is not None and _percent(found.rate) != _percent(fall.share):
+        why = f"close to that moment by {_percent(found.rate)}, and {why}"
+    seen = f"the rate fell by {_percent(fall.share)} after {at_s:.0f} s, and {why}"
+    if falls:
+        seen = (
+            f"the rate fell and came back again and again, {len(falls)} times, first after "
+            f"{at_s:.0f} s by {_percent(fall.share)}, and {why}"
+        )
+    elif fall.end < len(levels):
+        back = _edge(times, fall.end)
         seen = (
             f"the rate fell by {_percent(fall.share)} from {at_s:.0f} s to {back:.0f} s and came "
-            f"back, and {found.because}{heat}"
+            f"back, and {why}"
         )
     return Verdict(found.throttled, at_s, seen)
+
+
+def _cause(
+    levels: Levels, falls: Sequence[Fall], clocks_hz: Sequence[float | None], last: int
+) -> Cause:
+    """That of the first fall; where it can't be told, of the next one for which it can."""
+    clock_fall = _clock_fall(clocks_hz, last)
+    found = [cause_of(levels, each.place, each.end, clocks_hz, clock_fall) for each in falls]
+    return next((each for each in found if each.throttled is not None), found[0])
+
+
+def _edge(times: Sequence[float], place: int) -> float:
+    """The time between an interval and the one before it."""
+    return (times[place - 1] + times[place]) / 2
 
 
 def lasting(levels: Levels, last: int) -> Fall | None:
@@ -165,6 +196,7 @@ def _late(levels: Levels, last: int) -> Fall | None:
 def _steady(
     levels: Levels,
     clocks_hz: Sequence[float | None],
+    times: Sequence[float],
     last: int,
     kept_share: float | None,
     late: Fall | None,
@@ -185,6 +217,14 @@ def _steady(
         why = (
             f"the rate was {_percent(1 - kept_share)} lower at the end than at the beginning, and "
             "varied so much that this may be chance"
+        )
+        return Verdict(None, None, why)
+    drop, low = levels.deepest(max(LEAST_LEVEL, len(levels) // 10))
+    if _share(drop) >= UNSEEN:
+        why = (
+            f"around {times[low]:.0f} s, for a tenth of the stretch, the rate was "
+            f"{_percent(_share(drop))} lower than before, and whether it fell or only varied can't "
+            "be told"
         )
         return Verdict(None, None, why)
     # A fall of the clock that the rate did not follow is worth a word.

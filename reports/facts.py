@@ -150,8 +150,26 @@ def _cut(data: ReportData) -> Banner:
         for (workload, _variant), cell in data.cells.items()
         if workload not in data.quality_names
     )
-    if texts and not rows:
+    lasting = {each.name for each in data.record.workloads if each.kind == "sustained"}
+    missing = sum(
+        workload in lasting and cell.status == "not_run"
+        for (workload, _variant), cell in data.cells.items()
+    )
+    if texts and not rows and not missing:
         title = _("The time budget was not enough for all of the text.")
+        return Banner(title, paragraph((_("It was {budget}.", budget=budget), *texts)))
+    if missing:
+        texts.append(
+            plural(
+                "{count} stretch of sustained work was not begun: it did not fit into what was "
+                "left of it.",
+                "{count} stretches of sustained work were not begun: they did not fit into what "
+                "was left of it.",
+                missing,
+            )
+        )
+    if missing and not rows:
+        title = _("The time budget was not enough for all of the sustained work.")
         return Banner(title, paragraph((_("It was {budget}.", budget=budget), *texts)))
     why = _(
         "{budget} were not enough for the precision that the scenario asks for. Rows marked "

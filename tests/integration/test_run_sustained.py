@@ -12,6 +12,7 @@ from command_line import edgebench
 from edgebench.devices.reading import Reading
 from edgebench.harness.board import LocalBoard
 from edgebench.harness.execute import execute
+from edgebench.harness.measuring import Starts
 from edgebench.harness.observer import Silent
 from edgebench.harness.records import Settings
 from edgebench.harness.results.device import DeviceRecord
@@ -174,10 +175,11 @@ class Late(Silent):
 
     def __init__(self, passes_s: float) -> None:
         self.now, self._passes_s = 0.0, passes_s
+        self.passes_each_s = 0.0
         self.notes: list[str] = []
 
     def session(self, block: int, variant: str) -> None:
-        self.now, self._passes_s = self.now + self._passes_s, 0.0
+        self.now, self._passes_s = self.now + self._passes_s, self.passes_each_s
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -200,6 +202,71 @@ def test_no_stretch_is_begun_that_can_not_fit(
     assert len([each for each in stretches(run) if each.phase == "measured"]) == done
     told = "steady is not begun: it takes 100 s, and 80 s of the time budget are left"
     assert any(told in each for each in late.notes) is (done == 0)
+
+
+def test_each_stretch_that_is_not_begun_gets_its_line(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """Time that is over before the first of them; the report blames no precision for it."""
+    measure = MEASURE.replace("timeout_s", "time_budget_s: 250, timeout_s")
+    path = make_scenario(STEADY, SLOWS, workloads=BOTH, measure=measure)
+    late = Late(400.0)
+    settings = Settings(
+        tmp_path / "run", tmp_path, store=ModelStore(tmp_path / "store"),
+        monotonic=lambda: late.now,
+    )  # fmt: skip
+    execute(load_scenario(path, runners=runner_classes()), settings, late)
+    told = [each for each in late.notes if "is not begun" in each]
+    assert sorted(each.split()[2] for each in told) == ["slows", "steady"]
+    assert all("it takes 100 s, and 0 s of the time budget are left" in each for each in told)
+
+
+def test_loading_is_part_of_the_time_and_of_what_is_expected(
+    make_scenario: MakeScenario, tmp_path: Path
+) -> None:
+    """Three stretches of 100 s, in 300: the first one's start took 40 s; two of 140 do not fit."""
+    measure = MEASURE.replace("timeout_s", "time_budget_s: 300, interleave: false, timeout_s")
+    others = [STEADY, STEADY.replace("steady", "other"), STEADY.replace("steady", "last")]
+    path = make_scenario(*others, workloads=f"[{LONG}]", measure=measure)
+    late = Late(140.0)
+    settings = Settings(
+        tmp_path / "run", tmp_path, store=ModelStore(tmp_path / "store"),
+        monotonic=lambda: late.now,
+    )  # fmt: skip
+    late.passes_each_s = 140.0
+    execute(load_scenario(path, runners=runner_classes()), settings, late)
+    done = [each.variant for each in stretches(read_run(tmp_path / "run"))]
+    assert list(dict.fromkeys(done)) == ["steady", "other"]
+    assert any("last is not begun" in each for each in late.notes)
+    text = render_markdown(read_run(tmp_path / "run"))
+    assert "The time budget was not enough for all of the sustained work." in text
+    assert "1 stretch of sustained work was not begun" in text
+    assert "precision" not in text.split("#")[1]
+
+
+def test_how_long_a_start_takes_is_taken_from_the_others() -> None:
+    """Of what was never started, the mean of those that were."""
+    starts = Starts()
+    assert starts.expected((0, "a")) == 0
+    starts.keep((0, "a"), 10)
+    starts.keep((0, "b"), 30)
+    assert starts.expected((0, "a")) == 10
+    assert starts.expected((0, "c")) == 20
+
+
+def test_an_empty_interpreter_or_host_is_refused(path: Path) -> None:
+    """An unset variable of a shell is no wish."""
+    for option in ("--python", "--ssh"):
+        refused = edgebench("run", path, option, "")
+        assert refused.returncode == 2
+        assert f"{option} is empty" in refused.stderr
+
+
+def test_seconds_are_told_as_seconds(make_scenario: MakeScenario) -> None:
+    """20 s, not a third of a minute."""
+    short = LONG.replace("100s", "20s")
+    checked = edgebench("validate", make_scenario(STEADY, workloads=f"[{short}]"))
+    assert "20 s of the time, last of all: 20 s for each variant, once" in checked.stdout
 
 
 def test_a_stretch_above_the_bandwidth_is_broken_in_every_form(done: Run) -> None:
@@ -470,8 +537,8 @@ def test_compare_and_gate_cannot_tell_from_one_stretch(
 
 def test_the_command_line_says_how_long_it_takes(path: Path, tmp_path: Path) -> None:
     """Before, during and after; and refuses a budget that it does not fit into."""
-    checked = edgebench("validate", path)
-    assert "3.33 min of the time, last of all: 1.67 min for each variant, once" in checked.stdout
+    checked = " ".join(edgebench("validate", path).stdout.split())
+    assert "3 min 20 s of the time, last of all: 1 min 40 s for each variant, once" in checked
     done = edgebench("run", path, "--out", tmp_path / "out", "--repetitions", "1")
     assert done.returncode == 0, done.stderr
     assert "then sustained work 2 times, 3 min 20 s in all" in done.stderr

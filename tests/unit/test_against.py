@@ -12,10 +12,10 @@ from scipy import stats
 
 from edgebench.harness.against import changed, is_change, other_scenario
 from edgebench.harness.errors import UsageError
-from edgebench.harness.measuring import Seat, baseline_last, seat_pairs
 from edgebench.harness.prepared import PreparedVariant
 from edgebench.harness.scenario.expand import ExpandedVariant
 from edgebench.harness.scenario.loader import parse_scenario
+from edgebench.harness.seats import Seat, baseline_last, seat_pairs
 from edgebench.runners.registry import runner_classes
 
 if TYPE_CHECKING:

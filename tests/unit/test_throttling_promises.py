@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import re
 
 import pytest
 
@@ -41,6 +43,22 @@ def steps(count: int, number: int, share: float) -> list[float]:
 
 def declines(count: int, share: float) -> list[float]:
     return [1 - share * second / count for second in range(count)]
+
+
+def slow_v(count: int, share: float) -> list[float]:
+    """Down from a fifth to the middle, and up until four fifths."""
+    off = [abs(second / count - 0.5) / 0.3 for second in range(count)]
+    return [1 - share * max(0.0, 1 - each) for each in off]
+
+
+def waves(count: int, share: float, number: int) -> list[float]:
+    turn = 2 * math.pi * number / count
+    return [1 - share * (1 - math.cos(turn * second)) / 2 for second in range(count)]
+
+
+def cycles(count: int, share: float, each_s: int, *, low_first: bool = False) -> list[float]:
+    low = 0 if low_first else 1
+    return [1 - share if second // each_s % 2 == low else 1.0 for second in range(count)]
 
 
 def lower(count: int, share: float, start: int, end: int) -> list[float]:
@@ -112,7 +130,7 @@ def test_the_last_seconds_are_no_fall_for_good(count: int) -> None:
 def test_three_bad_seconds_are_a_hiccup(start: int) -> None:
     """At 0.3 of the rate, in a minute: it did not fall, and what else there is can be told."""
     found = verdicts(lower(60, 0.7, start, start + 3), clock=False)
-    assert sum(each.throttled is False for each in found) >= 37
+    assert sum(each.throttled is False for each in found) >= 35
     assert all(each.at_s is None for each in found)
 
 
@@ -122,3 +140,66 @@ def test_a_clock_whose_readings_lag_is_the_cause_all_the_same() -> None:
     clocks = [2e9 * (each / 20.0) for each in series(lower(60, 0.3, 34, 60), 0.01, 2)]
     times = [float(second) for second in range(60)]
     assert judged(times, rates, clocks, [None] * 60).throttled is True
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        *(slow_v(count, share) for count in (60, 600) for share in (0.12, 0.2, 0.3)),
+        waves(60, 0.25, 1),
+        waves(600, 0.25, 1),
+        waves(600, 0.3, 3),
+        cycles(600, 0.1, 60),
+        cycles(60, 0.4, 3),
+        lower(60, 0.1, 20, 32),
+        lower(60, 0.1, 40, 46),
+        lower(600, 0.1, 300, 360),
+    ],
+)
+def test_a_dip_of_a_tenth_is_never_called_none(levels: list[float]) -> None:
+    """Gradual or abrupt, with the clock or without one: of 40, none is a no."""
+    for clock in (True, False):
+        found = verdicts(levels, clock=clock)
+        assert not any("did not fall" in each.because.split(", and")[0] for each in found)
+    assert not any(each.throttled is False for each in verdicts(levels, clock=True))
+
+
+@pytest.mark.parametrize(
+    ("levels", "times", "first_s"),
+    [
+        (cycles(600, 0.4, 30), 10, 30.0),
+        (cycles(600, 0.2, 60), 5, 60.0),
+        (cycles(600, 0.4, 30, low_first=True), 9, 60.0),
+        (lower(600, 0.4, 120, 210)[:360] + lower(240, 0.4, 0, 90), 2, 120.0),
+    ],
+)
+def test_what_goes_up_and_down_did_not_fall_for_good(
+    levels: list[float], times: int, first_s: float
+) -> None:
+    """Its first fall is named, by what that one lost, and the number of them; all by the clock."""
+    share = 100 * (1 - min(levels))
+    for verdict in verdicts(levels, clock=True):
+        assert verdict.throttled is True
+        assert verdict.at_s == pytest.approx(first_s, abs=1.5)
+        assert f"again and again, {times} times, first after" in verdict.because
+        (lost,) = re.findall(r"first after \d+ s by (\d+) %", verdict.because)
+        assert float(lost) == pytest.approx(share, abs=2)
+
+
+def test_a_dip_before_it_takes_no_fall_for_good_away() -> None:
+    """Half a minute early on, then the whole second half."""
+    levels = lower(300, 0.4, 100, 130) + [0.6] * 300
+    for verdict in verdicts(levels, clock=True):
+        assert verdict.throttled is True
+        assert "again and again" not in verdict.because
+
+
+@pytest.mark.parametrize("count", [60, 600])
+def test_shares_beside_each_other_are_of_the_same_seconds(count: int) -> None:
+    """Rate and clock decline alike by a fifth: so do the shares that one sentence names."""
+    said = [each.because for each in verdicts(declines(count, 0.2), clock=True) if each.throttled]
+    assert said
+    for because in said:
+        clock = float(re.findall(r"the clock by (\d+) %", because)[0])
+        rate = float(re.findall(r"(?:fell|moment) by (\d+) %", because)[-1])
+        assert clock == pytest.approx(rate, abs=3)

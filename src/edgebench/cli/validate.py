@@ -198,9 +198,16 @@ def _explanation(variant: ExpandedVariant) -> str:
 def _sustained(scenario: Scenario, variants: int) -> str:
     """How long the sustained work takes, which comes last."""
     long = [each.sustained for each in scenario.workloads if each.sustained is not None]
-    minutes = variants * sum(long) / 60
-    each = " + ".join(f"{seconds / 60:.3g}" for seconds in long)
-    return f"{minutes:.3g} min of the time, last of all: {each} min for each variant, once"
+    each = " + ".join(_duration(seconds) for seconds in long)
+    whole = _duration(variants * sum(long))
+    return f"{whole} of the time, last of all: {each} for each variant, once"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:  # noqa: PLR2004 - seconds of a minute
+        return f"{seconds:g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
 
 
 def _prompt(workload: Workload, *, on_phone: bool) -> str:

@@ -358,6 +358,113 @@ def test_gauge_tells_a_known_curve(
     assert found.value == pytest.approx(joules, rel=0.005)
 
 
+@pytest.mark.parametrize("step_s", [0.02, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("levels_w", [(75, 300, 60), (12, 90, 3), (90, 3, 40), (40, 1, 90)])
+def test_stair_is_never_far_off_where_it_is_told(step_s: float, levels_w) -> None:
+    """A counter of a card that changes every 20 to 200 ms, and jumps at both edges.
+
+    The energies by hand: power by time. What can't be told to a tenth is null, wherever the steps
+    are; and of the calm longest part most is told.
+    """
+    before_w, prefill_w, decode_w = levels_w
+    told = 0
+    for n in range(40):
+        start_s, late = 1.0 + 0.013 * n, random.Random(n)
+        first_s, last_s = start_s + 2.0, start_s + 8.0
+
+        def shown(t: float, start_s: float = start_s, first_s: float = first_s) -> float:
+            t = math.floor(t / step_s) * step_s
+            parts_s = min(t, start_s), min(max(0, t - start_s), 2.0), max(0, t - first_s)
+            return before_w * parts_s[0] + prefill_w * parts_s[1] + decode_w * parts_s[2]
+
+        at_s, points = start_s - 0.03, []
+        while at_s < last_s + 1.5 * step_s:
+            points.append(EnergyPoint(round(at_s * S), shown(at_s)))
+            at_s += 0.05 + late.uniform(0, 0.004)
+        seen = EnergyTrace("nvidia:0", "observed", tuple(points), resolution_s=step_s)
+        prefill = energy_between(seen, round(start_s * S), round(first_s * S))
+        decode = energy_between(seen, round(first_s * S), round(last_s * S))
+        for found, by_hand in ((prefill, 2.0 * prefill_w), (decode, 6.0 * decode_w)):
+            if found.value is not None:
+                told += 1
+                assert found.value == pytest.approx(by_hand, rel=0.1)
+    assert told > 0
+
+
+def test_edge_beyond_the_first_and_last_step_counts_what_is_not_known() -> None:
+    """A stair of 10 W in steps of 0.25 s, the first one at 0.25 s, read every 10 ms; by hand.
+
+    A step is placed 5 ms before it is seen. With the last one at 5 s, 0.25 s of 0.1 s to 5.1 s are
+    beyond: of 50 J, 2.5 J may be none or double. With the last one at 2.5 s, 0.47 s of 0.01 s to
+    2.73 s are: 4.7 of 27.2 J, which is too much.
+    """
+    long = trace(stair(10.0, 0.25), every_ms=10, until_ms=5240, resolution_s=0.25)
+    assert energy_between(long, 100 * MS, 5100 * MS).value == pytest.approx(50.0)
+    short = trace(stair(10.0, 0.25), every_ms=10, until_ms=2740, resolution_s=0.25)
+    assert "did not change for 0.235 s at an edge of the window, so 4.7 of 27.2 J" in str(
+        energy_between(short, 10 * MS, 2730 * MS).reason
+    )
+
+
+def test_hiccup_elsewhere_is_no_matter_to_a_window() -> None:
+    """10 Hz with a hole of 0.4 s: what does not touch it is told, what does takes 4 s."""
+    points = tuple(EnergyPoint(n * 100 * MS, 0.9 * n) for n in range(100) if not 50 < n < 54)
+    seen = EnergyTrace("hwmon:VDD_IN", "observed", points, resolution_s=0.1, own_points=True)
+    assert energy_between(seen, 3 * S, 5 * S).value == pytest.approx(18.0)
+    assert energy_between(seen, 5400 * MS, 7400 * MS).value == pytest.approx(18.0)
+    assert energy_between(seen, 4 * S, 6 * S).reason == (
+        "the window is too short for hwmon:VDD_IN, whose readings in it are up to 0.4 s apart: it "
+        "takes 4 s"
+    )
+    assert energy_between(seen, 3 * S, 8 * S).value == pytest.approx(45.0)
+
+
+def test_windows_end_waits_for_all_meters_at_once() -> None:
+    """Three gauges that say nothing more, 0.3 s each, are waited for 0.45 s and not 1.35 s.
+
+    The clock moves by what a meter was told to wait for.
+    """
+    clock = Clock()
+    waits: list[float] = []
+
+    class Silent(GaugeMeter):
+        def wait_past(self, t_ns: int, limit_s: float) -> None:
+            waits.append(limit_s)
+            clock.now_ns += round(limit_s * S)
+
+    logs = []
+    for name in ("one", "two", "three"):
+        gauge = Silent(name, clock, longest_gap_s=9.0, resolution_s=0.3)
+        gauge.add(clock(), 5.0)
+        logs.append(CounterLog(gauge, clock))
+    end_ns = clock()
+    for each in logs:
+        each.read()
+    for each in logs:
+        each.settle(end_ns)
+    assert waits == pytest.approx([0.45, 0.0, 0.0], abs=0.001)
+
+
+def test_counter_is_read_until_it_changes_after_the_end() -> None:
+    """A card's counter of 0.1 s that changed long before the end shows the end at its next step."""
+    clock = Clock()
+    meter = CurveMeter(clock, 0.1)
+    shown = meter.read_j
+    log = CounterLog(meter, clock)
+    clock.now_ns = 5_090 * MS
+    log.read()
+
+    def moved() -> float:
+        clock.now_ns += 10 * MS
+        return shown()
+
+    meter.read_j = moved  # type: ignore[method-assign]
+    log.settle(5_090 * MS)
+    before, after = log.trace().points
+    # By hand: after 4.5 s there are 9 W.
+    assert after.joules - before.joules == pytest.approx(0.9)
+
+
 def test_gap_of_a_gauge_is_one_of_its_points() -> None:
     """A sensor that is silent from 2 s to 4 s: what lies before and after is known to its edge."""
     clock = Clock()

@@ -201,6 +201,31 @@ def test_window_ends_with_the_next_line(lines: Lines) -> None:
     assert log.trace().points[-1].t_ns == 1030 * S
 
 
+def test_pause_and_end_cost_only_what_they_touch(lines: Lines) -> None:
+    """10 Hz at 25 W with a pause of 1.5 s, and an end: 3 s before each are 75 J."""
+    log = lines.log()
+    for tick in range(200):
+        if not 80 < tick < 95:
+            lines.say(tick / 10, f"{tick / 10},25")
+        lines.now_s = 1000 + tick / 10 + 0.05
+        log.read()
+        log.note_resolution()
+    for _ in range(80):
+        lines.now_s += 0.1
+        log.read()
+        log.note_resolution()
+    seen = log.trace()
+
+    assert between(seen, 5, 8).value == pytest.approx(75.0)
+    assert between(seen, 9.5, 12.5).value == pytest.approx(75.0)
+    assert between(seen, 16, 19).value == pytest.approx(75.0)
+    assert between(seen, 7, 11).reason == (
+        "the window is too short for external:plug, whose readings in it are up to 1.5 s apart: it "
+        "takes 15 s"
+    )
+    assert "can't be read any more" in str(between(seen, 18, 22).reason)
+
+
 # Lines -----------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -252,6 +253,22 @@ def test_poller_reads_by_itself_and_ends_with_its_last_meter() -> None:
     assert len(rounds) == 11
     assert one.read_j() == pytest.approx(8.0 * 0.55)  # ten rounds, and the time since the last
     assert two.read_j() == pytest.approx(2.0 * 0.55)
+
+
+def test_one_bad_reading_is_waited_past_and_an_end_is_not() -> None:
+    """After a nan the next reading is waited for; where the source ended, nothing is."""
+    clock = Hand()
+    meter = gauge(clock)
+    feed(meter, clock, 1.0, 5.0)
+    feed(meter, clock, 1.05, math.nan)
+    next_one = threading.Timer(0.05, feed, (meter, clock, 1.1, 5.0))
+    next_one.start()
+    meter.wait_past(round(1.05 * S), 30.0)
+    assert meter.points_from(0)[-1].t_ns == round(1.1 * S)
+    next_one.join()
+
+    meter.fail("it ended", measures=False)
+    meter.wait_past(2 * S, 3600.0)  # returns at once
 
 
 def test_how_often_a_source_changes() -> None:
