@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from edgebench.devices.gauge import GAP_INTERVALS, GaugeMeter
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 
 
-class ToolReader(Generic[Key]):
+class ToolReader(ABC, Generic[Key]):
     """The gauges that a program feeds; a subclass understands what it prints.
 
     Args:
@@ -62,9 +63,9 @@ class ToolReader(Generic[Key]):
                 gauge.fail(reason, measures=False)
             self._changed.notify_all()
 
+    @abstractmethod
     def _understand(self, piece: bytes) -> None:
         """Take one whole piece."""
-        raise NotImplementedError
 
     def _add(self, key: Key, name: str, t_ns: int, watts: float) -> None:
         """A reading of one gauge, which begins with its first."""
