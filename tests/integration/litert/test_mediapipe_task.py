@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.mediapipe, pytest.mark.transformers]
 
 TASK = "text-summarizer"
-LIMIT_S = 600.0
+LIMIT_S = 120.0
 CACHE = 160
 CHATML = (
     "{% for message in messages %}{{ 'U' + message['content'] + 'E' }}{% endfor %}"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.mlc, pytest.mark.transformers]
 
 PROMPT = [5, 11, 3, 8, 2, 9]
-LIMIT_S = 600.0
+LIMIT_S = 120.0
 ENVIRONMENT = {"PYTHONPATH": str(STAND_IN)}
 
 SCENARIO = """\

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.mnn, pytest.mark.transformers]
 
-LIMIT_S = 600
+LIMIT_S = 120
 WATCHED = (
     "subprocess.Popen",
     "os.system",
